@@ -6,22 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
-from bootprob.calibration import (
-    CALIBRATORS,
-    Beta,
-    Calibrator,
-    ScoreAndVoteSigmoid,
-    Sigmoid,
-    vote_logits,
-)
+from bootprob.calibration import CALIBRATORS, Calibrator, Sigmoid, vote_logits
+from bootprob.calibration.choice import exact_logits
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["CLOSEST", "Calibrated", "both", "both_intervals", "logits_of", "shares"]
-
-CLOSEST = 1e-15
-"""Of a probability to 0 and 1, where its logit is taken."""
+__all__ = ["Calibrated", "both", "both_intervals", "shares"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +55,7 @@ class Calibrated:
 
     def logit(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Logits of the probabilities, shape (m,): of all digits, where there is a formula."""
-        match self.calibrator:
-            case Sigmoid() as sigmoid:
-                return sigmoid.logit(scores + self.threshold)
-            case Beta() | ScoreAndVoteSigmoid() as calibrator:
-                return calibrator.logit(scores + self.threshold, self._logits(votes))
-        return logits_of(self.predict(scores, votes))
+        return exact_logits(self.calibrator, scores + self.threshold, self._logits(votes))
 
     def predict_both(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """The same for both classes, shape (m, 2)."""
@@ -89,12 +74,6 @@ class Calibrated:
 
     def _logits(self, votes: Floats | None) -> Floats | None:
         return None if votes is None else vote_logits(votes, self.n_votes)
-
-
-def logits_of(probability: Floats) -> Floats:
-    """Logits of probabilities, which 0 and 1 have too; same shape."""
-    found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
-    return found
 
 
 def both(positive: Floats) -> Floats:

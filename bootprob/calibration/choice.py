@@ -7,9 +7,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from bootprob.calibration.beta import Beta
+from bootprob.calibration.logits import logits_of
 from bootprob.calibration.names import HOMES
 from bootprob.calibration.sigmoid import Sigmoid
 from bootprob.calibration.votes import ScoreAndVoteSigmoid
@@ -17,7 +17,7 @@ from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
 
-__all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
+__all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "exact_logits", "held_out_losses"]
 
 
 CALIBRATORS: dict[str, type[Calibrator]] = {
@@ -26,7 +26,6 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
 }
 
 _FOLDS = 10
-_CLOSEST = 1e-15  # to 0 and 1
 _FEWEST = 5  # rows of a class, below which nothing but the sigmoid can be judged
 
 
@@ -244,17 +243,16 @@ def held_out_losses(
             fitted = calibrator.fit(
                 scores[taught], positive[taught], weight[taught], vote_logits[taught]
             )
-            logits = _logits(fitted, scores[asked], vote_logits[asked])
+            logits = exact_logits(fitted, scores[asked], vote_logits[asked])
             losses[name][asked] = np.logaddexp(0.0, np.where(positive[asked], -logits, logits))
     return losses
 
 
-def _logits(fitted: Calibrator, scores: Floats, vote_logits: Floats) -> Floats:
-    """Logits of its probabilities, finite where these round to 0 or 1."""
-    match fitted:
+def exact_logits(calibrator: Calibrator, scores: Floats, vote_logits: Floats | None) -> Floats:
+    """Logits of its probabilities, same shape as `scores`: of all digits, if there is a formula."""
+    match calibrator:
         case Sigmoid():
-            return fitted.logit(scores)
+            return calibrator.logit(scores)
         case Beta() | ScoreAndVoteSigmoid():
-            return fitted.logit(scores, vote_logits)
-    known = fitted.predict(scores, vote_logits)
-    return np.asarray(logit(known.clip(_CLOSEST, 1 - _CLOSEST)))
+            return calibrator.logit(scores, vote_logits)
+    return logits_of(calibrator.predict(scores, vote_logits))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logit
 
-from bootprob.calibration.calibrated import logits_of
 from bootprob.calibration.logistic_posterior import logistic_posterior
+from bootprob.calibration.logits import logits_of
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["Recalibration", "base_rate_of_scores"]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from bootprob.calibration.calibrated import CLOSEST
 from bootprob.calibration.coupling import class_pairs, number_of_classes
+from bootprob.calibration.logits import CLOSEST
 from bootprob.ensemble.control.class_rates import (
     ClassFloor,
     class_offsets,

@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bootprob.calibration.calibrated import CLOSEST
 from bootprob.calibration.coupling import (
     Coupling,
     class_pairs,
@@ -38,6 +37,7 @@ from bootprob.calibration.coupling import (
     coupling_derivative,
     number_of_classes,
 )
+from bootprob.calibration.logits import CLOSEST
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level, separated

@@ -14,7 +14,7 @@ from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import refuse_unusable_labels
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps
+from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps, text_refused
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
@@ -71,15 +71,9 @@ def training_table(
         X = X if frame is None else frame
         refuse_complex(X)
         options = {"ensure_min_samples": 2, "accept_sparse": "csr", "ensure_all_finite": False}
-        try:
+        advice = "give a data frame, whose columns of text are encoded"
+        with text_refused("X is an array with text", advice):
             X, y = validate_data(model, X, y, dtype=np.float64, **options)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise DataError(
-                f"X is an array with text ({error}); give a data frame, whose columns of text are "
-                "encoded."
-            ) from None
         rows = np.asarray(dense(X), dtype=np.float64)
         names = getattr(model, "feature_names_in_", None)
         refuse_gaps(rows, names, frames_filled=True)

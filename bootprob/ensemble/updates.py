@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from bootprob.calibration.calibrated import logits_of
+from bootprob.calibration.logits import logits_of
 from bootprob.calibration.recalibration import Recalibration, base_rate_of_scores
 from bootprob.ensemble.fitted import column_names, two_classes_of
 from bootprob.ensemble.scoring.rows import checked_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bootprob.calibration.calibrated import logits_of
+from bootprob.calibration.logits import logits_of
 from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.fitted import ensemble_of, of_matrix
 from bootprob.ensemble.scoring.frame_encoder import encoder_of, rows_of_matrix

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from bootprob.calibration.calibrated import CLOSEST, logits_of
 from bootprob.calibration.coupling import couple, coupling_derivative
+from bootprob.calibration.logits import CLOSEST, logits_of
 from bootprob.ensemble.scoring.rows import Rows
 from bootprob.ensemble.several_classes import SeveralClasses, correlations, joint_width
 from bootprob.ensemble.two_classes import TwoClasses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.logits import CLOSEST
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows

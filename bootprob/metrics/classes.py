@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.logits import CLOSEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.logits import CLOSEST
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows

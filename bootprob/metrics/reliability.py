@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from bootprob.intervals.shares import effective_rows, wilson_interval
 from bootprob.metrics.row_weights import without_unit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, checked_groups
+from bootprob.runtime.whole_numbers import checked_whole
 
 __all__ = [
     "ReliabilityCurve",
@@ -272,8 +272,7 @@ def check_rows(
 
 def equal_mass_bins(p: Floats, weights: Floats, n_bins: int) -> Floats:
     """Membership of rows in bins of equal mass, ties kept together: 0/1, shape (n, bins)."""
-    if not isinstance(n_bins, Integral) or n_bins < 1:
-        raise DataError(f"n_bins is {n_bins!r}; give a whole number, 1 or more.")
+    n_bins = checked_whole("n_bins", n_bins, 1)
     _, group = np.unique(p, return_inverse=True)
     reached = np.cumsum(np.bincount(group, weights))
     due = reached[-1] / n_bins * (1 - _ROUNDING)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.logits import CLOSEST
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of

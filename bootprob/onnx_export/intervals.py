@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import erfcx, ndtri
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.logits import CLOSEST
 from bootprob.ensemble.mean_hyperplane import replicate_coefficients
 from bootprob.ensemble.scoring.moments import principal_directions
 from bootprob.ensemble.state import TwoClassState

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,20 @@ from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
 
-__all__ = ["refuse_complex", "refuse_gaps"]
+__all__ = ["refuse_complex", "refuse_gaps", "text_refused"]
+
+_OF_TEXT = "could not convert string", "bytes/strings"  # as numpy and scikit-learn say it
+
+
+@contextmanager
+def text_refused(what: str, advice: str) -> Iterator[None]:
+    """Within, arrays are checked; a DataError for text in one says what has it, and what to do."""
+    try:
+        yield
+    except ValueError as error:
+        if not any(each in str(error) for each in _OF_TEXT):
+            raise
+        raise DataError(f"{what} ({error}); {advice}.") from None
 
 
 def refuse_complex(X: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bootprob import BootstrapSVC, LackOfFitWarning
-from bootprob.calibration.calibrated import logits_of
+from bootprob.calibration.logits import logits_of
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals import OF_VOTES, of_votes

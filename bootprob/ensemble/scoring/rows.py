@@ -20,7 +20,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows, take_rows
-from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps
+from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps, text_refused
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
@@ -70,12 +70,8 @@ def checked_rows(model: Any, X: Any) -> Rows:
         return rows
     refuse_complex(X)
     options = {"reset": False, "accept_sparse": "csr", "ensure_all_finite": False}
-    try:
+    with text_refused("X has text", "the model knows columns of numbers"):
         found = validate_data(model, X, dtype=[np.float64, np.float32], **options)
-    except ValueError as error:
-        if "could not convert string" not in str(error):
-            raise
-        raise DataError(f"X has text ({error}); the model knows columns of numbers.") from None
     numbers = np.asarray(dense(found))
     refuse_gaps(numbers, getattr(model, "feature_names_in_", None))
     return numbers

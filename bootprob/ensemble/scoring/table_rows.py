@@ -15,7 +15,7 @@ from bootprob.exceptions import DataError
 from bootprob.preparation.labels import refuse_unusable_labels
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import DeviceRows
-from bootprob.runtime.finite_rows import refuse_gaps
+from bootprob.runtime.finite_rows import refuse_gaps, text_refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,8 @@ def training_rows(
     refuse_unusable_labels(y)
     frame = as_frame(X)
     plain = frame is None or not is_mixed(frame)
-    try:
+    advice = "give a data frame, whose columns are known by name and kind"
+    with text_refused("X is an array with text", advice):
         X, y = validate_data(
             model,
             X if frame is None else frame,
@@ -92,13 +93,6 @@ def training_rows(
             ensure_min_samples=2,
             accept_sparse="csr",
         )
-    except ValueError as error:
-        if not _of_text(error):
-            raise
-        raise DataError(
-            f"X is an array with text ({error}); give a data frame, whose columns are known by "
-            "name and kind."
-        ) from None
     if plain:
         numbers = np.asarray(dense(X), dtype=np.float64)
         if np.isfinite(numbers).all():
@@ -127,7 +121,7 @@ def new_rows(model: Any, X: Any) -> TableRows:
             "The model was fitted on a data frame with columns of several kinds, or gaps, and is "
             f"given {type(X).__name__}; give a data frame with the same columns."
         )
-    try:
+    with text_refused("X has text", "the model knows columns of numbers"):
         X = validate_data(
             model,
             X if frame is None else frame,
@@ -137,10 +131,6 @@ def new_rows(model: Any, X: Any) -> TableRows:
             ensure_all_finite="allow-nan",
             accept_sparse="csr",
         )
-    except ValueError as error:
-        if not _of_text(error):
-            raise
-        raise DataError(f"X has text ({error}); the model knows columns of numbers.") from None
     if preprocessor is None:
         matrix = np.asarray(dense(X), dtype=np.float64)
         refuse_gaps(matrix, getattr(model, "feature_names_in_", None))
@@ -148,10 +138,6 @@ def new_rows(model: Any, X: Any) -> TableRows:
         named = _named(X, preprocessor.feature_names_in_) if frame is None else frame
         matrix = preprocessor.transform(named.rename(columns=str))
     return TableRows(X if frame is None else frame, matrix)
-
-
-def _of_text(error: ValueError) -> bool:
-    return any(each in str(error) for each in ("could not convert string", "bytes/strings"))
 
 
 def _is_read(column: pd.Series, name: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,8 +24,6 @@ from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["CompositePosterior", "Moments", "stored_curves"]
-
-T = TypeVar("T")
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 
@@ -237,13 +235,8 @@ class Moments:
             each = (torch.as_tensor(rows[block], device=self._device) for block in blocks[which])
             return list(map(self._of, each))
 
-        every = torch.cat(list(chain.from_iterable(self._shared(some, len(blocks)))))
-        return np.ascontiguousarray(every.cpu().numpy())
-
-    def _shared(self, work: Callable[[slice], T], n_blocks: int) -> list[T]:
-        """Do ``work(slice of blocks)``, on a CPU each thread on one core."""
-        on_cpu = self._device.type == "cpu"
-        return in_threads(work, n_blocks) if on_cpu else [work(slice(None))]
+        found = in_threads(some, len(blocks), self._device)
+        return np.ascontiguousarray(torch.cat(list(chain.from_iterable(found))).cpu().numpy())
 
     def combined(self, rows: Floats | Tensor, mixing: Floats) -> Floats:
         """Moments of linear combinations of the logits of rows, which vary together.
@@ -312,7 +305,7 @@ class Moments:
             for block in blocks[which]:
                 found[:, block] = self._beside(every[:, block]).cpu().numpy()
 
-        self._shared(some, len(blocks))
+        in_threads(some, len(blocks), self._device)
         return found
 
     def _beside(self, every: Tensor) -> Tensor:

@@ -107,7 +107,7 @@ class KernelPosterior:
             each = (torch.as_tensor(rows[block], device=device) for block in blocks[which])
             return [_moments(block, kernel, arrays) for block in each]
 
-        found = in_threads(some, len(blocks)) if device.type == "cpu" else [some(slice(None))]
+        found = in_threads(some, len(blocks), device)
         return np.ascontiguousarray(torch.cat(list(chain.from_iterable(found))).cpu().numpy())
 
 

@@ -10,7 +10,8 @@ from scipy.special import expit
 
 from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
-from bootprob.calibration.calibrated import Calibrated, logits_of
+from bootprob.calibration.calibrated import Calibrated
+from bootprob.calibration.logits import logits_of
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit, around
 from bootprob.exceptions import DataError

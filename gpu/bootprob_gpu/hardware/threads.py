@@ -24,13 +24,18 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
+def in_threads(
+    work: Callable[[slice], T], n_items: int, device: torch.device | None = None
+) -> list[T]:
     """Do ``work(slice of items)`` in as many threads as torch may use, each on one core.
 
     For many small operations of torch: sharing each of them among threads, as torch does, makes
     every one wait for the slowest core, and on a busy machine that takes most of the time. So a
-    single item is left to the calling thread, on one core.
+    single item is left to the calling thread, on one core. On another `device` than a CPU the
+    calling thread does all at once.
     """
+    if device is not None and device.type != "cpu":
+        return [work(slice(0, n_items))]
     if min(workers(), n_items) <= 1:
         with few_threads(1):
             return [work(slice(0, n_items))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TypeVar
 
 import torch
@@ -109,17 +110,14 @@ class _Scorer:
             with ieee_products:
                 if of_a_core and len(block) * bytes_per_row > available:
                     in_threads(in_chunks, len(block))
-                elif on_cpu and len(block) * bytes_per_row <= _FEW_BYTES:
-                    with few_threads(1):
-                        in_chunks(slice(0, len(block)))
-                else:
+                    continue
+                few = on_cpu and len(block) * bytes_per_row <= _FEW_BYTES
+                with few_threads(1) if few else nullcontext():
                     in_chunks(slice(0, len(block)))
 
     def _each(self, own: OwnKernels, work: Callable[[slice], T]) -> list[T]:
         """Do ``work(slice)`` for all replicates that have kernels of their own."""
-        if self._device.type == "cpu":
-            return in_threads(work, len(own.supports))
-        return [work(slice(0, len(own.supports)))]
+        return in_threads(work, len(own.supports), self._device)
 
 
 class Votes(_Scorer):
