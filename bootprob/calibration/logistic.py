@@ -101,9 +101,11 @@ def fit_each(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floats, 
     slopes = np.zeros(len(columns))
     intercepts = np.full(len(columns), _base(targets, weight, jeffreys=True))
     mass = weight @ targets
+    if min(mass, weight.sum() - mass) < _LEAST_MASS:
+        return slopes, intercepts
     center, deviation, spread = _standardised(columns, weight)
     usable = np.flatnonzero(spread > _CONSTANT * np.abs(columns).max(axis=1, initial=0.0))
-    if not len(usable) or min(mass, weight.sum() - mass) < _LEAST_MASS:
+    if not len(usable):
         return slopes, intercepts
     unit = deviation[usable] / spread[usable, None]
 

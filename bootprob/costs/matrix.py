@@ -110,10 +110,7 @@ class CostMatrix:
         >>> costs.false_negative, round(costs.threshold, 3)
         (5.0, 0.167)
         """
-        try:
-            table = np.asarray(cost, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"cost_matrix must hold numbers: {error}") from error
+        table = _numbers("cost_matrix", cost)
         if table.ndim not in (2, 3) or table.shape[-2:] != (2, 2):
             raise DataError(
                 f"cost_matrix has the shape {table.shape}; give (2, 2), true classes down and "
@@ -328,7 +325,7 @@ class CostMatrix:
         return self.expected(p[:, 0]) - rounded
 
     def _checked(self, probability: ArrayLike) -> Floats:
-        p = np.asarray(probability, dtype=np.float64)
+        p = _numbers("probability", probability)
         if p.ndim != 1:
             raise DataError(f"probability has the shape {p.shape}; give that of the positive class")
         if not ((p >= 0) & (p <= 1)).all():
@@ -364,6 +361,13 @@ class CostMatrix:
             )
 
 
+def _numbers(name: str, given: ArrayLike) -> Floats:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers: {error}") from error
+
+
 def _as_cost(name: str, value: Any) -> Cost:
     """A float, or a vector that nobody can write to."""
     try:
@@ -383,7 +387,7 @@ def _as_cost(name: str, value: Any) -> Cost:
 
 
 def _checked_interval(interval: ArrayLike, n: int) -> Floats:
-    bounds = np.asarray(interval, dtype=np.float64)
+    bounds = _numbers("interval", interval)
     if bounds.shape != (n, 2):
         raise DataError(
             f"interval has the shape {bounds.shape}; give a lower and an upper bound "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bootprob.costs.given import cost_matrix_of
 from bootprob.costs.matrix import CostMatrix
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
@@ -87,7 +88,7 @@ class RuleCost:
 def cost_of_rules(
     y: ArrayLike,
     p: ArrayLike,
-    cost_matrix: CostMatrix,
+    cost_matrix: CostMatrix | ArrayLike,
     weights: ArrayLike | None = None,
     *,
     level: float = 0.95,
@@ -113,8 +114,8 @@ def cost_of_rules(
     p : array_like, shape (n,)
         Probability of the positive class from a model that did not see the row: out of bag, by
         cross-validation, or of a test set. Rows with NaN are left out and counted.
-    cost_matrix : CostMatrix
-        For all rows alike, or one for each of the n rows.
+    cost_matrix : CostMatrix, array_like of shape (2, 2) or (n, 2, 2), or DataFrame
+        For all rows alike, or one for each of the n rows; as of `CostMatrix.from_array`.
     weights : array_like, shape (n,), optional
         Row weights; rows of weight 0 are as good as absent.
     level : float, default 0.95
@@ -147,13 +148,14 @@ def cost_of_rules(
     level = check_level(level)
     codes = groups_of_rows(groups, p, weights)
     labels, stated, weight, n_left_out = check_rows(y, p, weights)
-    if cost_matrix.n_rows not in (None, np.size(p)):
-        given, rows = counted(cost_matrix.n_rows, "row"), counted(np.size(p), "row")
+    of_rows = cost_matrix_of(cost_matrix, np.array([0, 1]))
+    if of_rows.n_rows not in (None, np.size(p)):
+        given, rows = counted(of_rows.n_rows, "row"), counted(np.size(p), "row")
         raise DataError(f"There are costs of {given}, and {rows}; give one each.")
     kept = ~np.isnan(np.asarray(p, dtype=np.float64))
     if weights is not None:
         kept &= np.asarray(weights) > 0
-    costs, positive = cost_matrix.take(kept), labels == 1
+    costs, positive = of_rows.take(kept), labels == 1
     decided = {
         "least_cost": stated > costs.threshold,
         "one_half": stated > 0.5,

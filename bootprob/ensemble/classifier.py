@@ -307,7 +307,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         of_classes = self.control is None or not {*OF_TWO_CLASSES} & {*(self.rates or ())}
         tags.classifier_tags.multi_class = of_classes
         every = self.estimator if isinstance(self.estimator, list) else [self.estimator]
-        of_each = [get_tags(each).input_tags for each in every]
+        of_each = [get_tags(each).input_tags for each in every if not isinstance(each, type)]
         tags.input_tags.sparse = all(each.sparse for each in of_each)
         tags.input_tags.allow_nan = all(each.allow_nan for each in of_each)
         return tags

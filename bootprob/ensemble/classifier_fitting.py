@@ -29,7 +29,7 @@ from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared, versions
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
-from bootprob.preparation.labels import encode_classes, refuse_single_rows
+from bootprob.preparation.labels import encode_classes, refuse_single_groups, refuse_single_rows
 from bootprob.preparation.large_tables import is_large
 from bootprob.preparation.standardization import MANY_LEVELS, center_and_scale, scale_of_levels
 from bootprob.preparation.time_blocks import block_length, time_blocks
@@ -62,7 +62,8 @@ def learn_classifiers(
     returns, `ReadyFit.learn`.
     """
     classes, codes = encode_classes(y, weight, called)
-    refuse_single_rows(codes, weight, classes.tolist() if called is None else called)
+    said = classes.tolist() if called is None else called
+    refuse_single_rows(codes, weight, said)
     spoken = spec.calibration.calibration
     asked, floors = Control(), tuple[ClassFloor, ...]()
     if len(classes) > 2:
@@ -71,6 +72,8 @@ def learn_classifiers(
         asked = rates_asked(spec.control, spoken)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(rows))
+    if groups is not None and not spec.is_frozen:
+        refuse_single_groups(codes, weight, said, groups, in_time=ranks is not None)
     told_as = called_columns(rows.matrix.shape[1], names, columns)
     remarks = remarks_before(
         ViewKernels.name, rows.matrix, codes, weight, groups, told_as, ranks, set(map(repr, dates))

@@ -260,7 +260,10 @@ class _Mixture:
                 offset = state.score_offset_ + state.score_threshold_
                 return cls(ensemble, state.weights_, state.score_scale_, offset, of_ensemble=True)
             raise DataError(f"weights is {weights!r}; give 'equal', 'ensemble' or {R} numbers.")
-        given = np.asarray(weights, dtype=np.float64)
+        try:
+            given = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.full(0, np.nan)
         if given.shape != (R,) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
             raise DataError(
                 f"weights must be {R} numbers of at least 0, not all 0, one for each model that "

@@ -31,6 +31,7 @@ from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import (
     encode_classes,
     of_mean_one,
+    refuse_single_groups,
     refuse_single_rows,
     weigh_classes,
 )
@@ -206,7 +207,8 @@ def ready(
         As `BootstrapSVC.fit` says.
     """
     classes, codes = encode_classes(y, weight, called)
-    refuse_single_rows(codes, weight, classes.tolist() if called is None else called)
+    said = classes.tolist() if called is None else called
+    refuse_single_rows(codes, weight, said)
     several = len(classes) > 2
     asked, floors = Control(), tuple[ClassFloor, ...]()
     if several:
@@ -215,6 +217,8 @@ def ready(
         asked = rates_asked(spec.control, spec.calibration.calibration)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
+    if groups is not None:
+        refuse_single_groups(codes, weight, said, groups, in_time=ranks is not None)
     told_as = called_columns(X.shape[1], names, columns)
     kernel = spec.preparation.kernel
     remarks = remarks_before(

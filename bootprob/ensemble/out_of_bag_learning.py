@@ -120,7 +120,7 @@ def learn_out_of_bag(
     control = control or Control()
     # Weights have no unit: rows teach as much as so many of equal weight, whatever they sum to.
     teaching = in_effective_rows(weight)
-    taught = _taught(ensemble, teaching, table.groups)
+    taught = _taught(ensemble, positive, teaching, table.groups)
     weights = _weigh(spec, table, ensemble, positive, teaching, taught)
     machines = ensemble.weighed(weights, table)
     calibrated = spec.calibration is not None
@@ -201,15 +201,16 @@ def learn_out_of_bag(
     }
 
 
-def _taught(ensemble: Ensemble, weight: Floats, groups: Groups | None) -> NDArray[np.bool_]:
-    """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
+def _taught(
+    ensemble: Ensemble, positive: NDArray[np.bool_], weight: Floats, groups: Groups | None
+) -> NDArray[np.bool_]:
+    """Rows of weight that were ever out of bag, shape (n,); a DataError if a class has none."""
     found: NDArray[np.bool_] = (ensemble.n_out_of_bag > 0) & (weight > 0)
-    if not found.any():
-        more = "give more rows or raise n_bootstraps"
-        if groups is not None:
-            more = "whole groups are left out, and too few hold each class: give more groups"
+    if not (found & positive).any() or not (found & ~positive).any():
+        more = "rows" if groups is None else "groups, which are left out as a whole,"
         raise DataError(
-            f"No row was ever out of bag in {len(ensemble.accuracy)} bootstrap samples; {more}."
+            f"No row of one class was ever out of bag in {len(ensemble.accuracy)} bootstrap "
+            f"samples; give more {more} or raise n_bootstraps."
         )
     return found
 

@@ -61,7 +61,7 @@ class Coalitions:
         n_columns, n_background : int
         n_pairs : int
             Of orders, an order and its reverse with the same background row; a multiple of
-            `n_background`, so that all of these count alike.
+            `n_background`, so that all of these count alike, twice as many or more.
         generator : Generator
         exact : bool, default False
             Whether all are wanted, however many there are.
@@ -121,14 +121,23 @@ class Coalitions:
     def error(self, answers: Floats) -> Floats:
         """Standard errors (q,) of the values that come from drawing orders, by the answers (m,).
 
-        By how far an order and its reverse are apart, which have the same background row: 0 without
-        interactions, and too large where the two err to opposite sides, as of two columns.
+        By how far pairs of orders with the same background row are apart: 0 without interactions.
         """
         n_columns = self.of_row.shape[1]
         if self.orders is None:
             return np.zeros(n_columns)
         steps = np.diff(answers.reshape(len(self.orders), n_columns + 1), axis=1)
         added = np.take_along_axis(steps, np.argsort(self.orders, axis=1), axis=1)
-        apart = (added[::2] - added[1::2]) / 2
-        found: Floats = np.sqrt(np.square(apart).mean(axis=0) / len(apart))
+        of_pairs = added.reshape(-1, 2, n_columns).mean(axis=1)
+        beside = of_pairs.reshape(-1, self._n_background, n_columns)  # draws, background rows
+        found: Floats = np.sqrt(beside.var(axis=0, ddof=1).mean(axis=0) / len(of_pairs))
         return found
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of `error`; infinite where all coalitions are looked at."""
+        return np.inf if self.orders is None else len(self.orders) // 2 - self._n_background
+
+    @property
+    def _n_background(self) -> int:
+        return int(self.background.max()) + 1

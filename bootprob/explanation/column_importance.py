@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -243,17 +243,17 @@ def _chosen(
     explained: Explained, columns: Sequence[str] | Mapping[str, Sequence[str]] | None
 ) -> dict[str, Indices]:
     """Where each column is, or group of columns, by its name."""
-    known = dict(explained.columns)
+    known, given = dict(explained.columns), columns
     if columns is None:
         return known
     if isinstance(columns, str):
         columns = [columns]
     if not isinstance(columns, Mapping):
-        columns = {name: [name] for name in columns}
+        columns = {name: [name] for name in columns} if isinstance(columns, Iterable) else {}
     unknown = [name for names in columns.values() for name in names if name not in known]
     if unknown or not columns or not all(map(len, columns.values())):
         raise DataError(
-            f"columns are {columns!r}; give names of the model's: {', '.join(list(known)[:20])}."
+            f"columns are {given!r}; give names of the model's: {', '.join(list(known)[:20])}."
         )
     return {
         label: np.concatenate([known[name] for name in dict.fromkeys(names)])

@@ -151,8 +151,8 @@ def contributions(
         Of each interval by itself.
     n_orders : int, optional
         Random orders, half of them those reversed; default what looks at 1,000 rows or more for
-        each row explained. As many as make all background rows count alike; with fewer pairs than
-        background rows fewer of these are used, as with more than 249 columns.
+        each row explained. As many as make all background rows count alike, each with two of these
+        pairs or more; with fewer, fewer of these rows are used, as with more than 124 columns.
     label : label, optional
         The class whose log-odds are divided; of two by default ``classes_[1]``, of several it has
         to be said.
@@ -216,8 +216,8 @@ def divided(
             f"{q:,} columns are too many to be explained one by one; fit fewer, such as the first "
             "components of these."
         )
-    others = others[: most if n_orders is None else n_pairs]
-    n_pairs = -(-n_pairs // len(others)) * len(others)
+    others = others[: (most if n_orders is None else n_pairs) // 2]
+    n_pairs = max(2, -(-n_pairs // len(others))) * len(others)
     made = Coalitions.of(q, len(others), n_pairs, np.random.default_rng(seed))
     answers = []
     with progress_bar("Explaining", len(rows), shown=progress) as advance:
@@ -242,8 +242,7 @@ def _of_row(
     if any(of_classifiers):  # the posterior knows nothing of them
         mixing = made.mixing[of_classifiers]
         bounds[of_classifiers] = explained.of_replicates(between, mixing, level)
-    n_pairs = 1 if made.orders is None else len(made.orders) // 2
-    drawn = t.ppf((1 + level) / 2, n_pairs) * error
+    drawn = t.ppf((1 + level) / 2, made.degrees_of_freedom) * error
     lower = np.hypot(np.minimum(bounds[:, 0] - value, 0), drawn)
     upper = np.hypot(np.maximum(bounds[:, 1] - value, 0), drawn)
     return value, np.stack([value - lower, value + upper], axis=1), error

@@ -22,7 +22,7 @@ from sklearn.isotonic import isotonic_regression
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.metrics.reliability import check_rows, groups_of_rows
+from bootprob.metrics.reliability import check_rows, groups_of_rows, numbers_of_rows
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.groups import Groups
 
@@ -97,7 +97,7 @@ class CalibrationBand:
         >>> bool(lower < 0.2 < upper)
         True
         """
-        x = np.asarray(probability, dtype=np.float64)
+        x = numbers_of_rows("probability", probability)
         outside = ~((x >= 0) & (x <= 1))
         if outside.any():
             raise DataError(
@@ -234,8 +234,11 @@ def _checked_digits(digits: int | str | None, p: Floats) -> int | None:
 
 
 def _rounded(x: Floats, digits: int) -> tuple[Floats, Floats]:
+    """Down and up; what has so few digits stays, though its product may be a hair off a number."""
     scale = 10.0**digits
-    return np.floor(x * scale) / scale, np.ceil(x * scale) / scale
+    near = np.rint(x * scale) / scale
+    down, up = np.floor(x * scale) / scale, np.ceil(x * scale) / scale
+    return np.where(near == x, x, down), np.where(near == x, x, up)
 
 
 def _at_or_before(values: Floats, known: Floats, bounds: Floats) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bootprob.exceptions import DataError
-from bootprob.metrics.reliability import check_rows
+from bootprob.metrics.reliability import check_rows, numbers_of_rows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["checked_thresholds", "net_benefit", "net_benefits"]
@@ -69,7 +69,7 @@ def net_benefits(y: Floats, p: Floats, thresholds: Floats, weights: Floats) -> F
 
 def checked_thresholds(thresholds: ArrayLike) -> Floats:
     """Thresholds as a vector; a DataError for others than numbers from 0 to less than 1."""
-    found = np.asarray(thresholds, dtype=np.float64)
+    found = numbers_of_rows("thresholds", thresholds)
     if found.ndim != 1 or not len(found) or not ((found >= 0) & (found < 1)).all():
         raise DataError("thresholds must be a vector of numbers from 0 to less than 1.")
     return found

@@ -30,10 +30,13 @@ from bootprob.metrics.reliability import (
     check_rows,
     equal_mass_bins,
     groups_of_rows,
+    kept_decisions,
+    kept_numbers,
     numbers_of_rows,
 )
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import sums_of_groups
+from bootprob.runtime.whole_numbers import checked_whole
 
 __all__ = ["MetricInterval", "log_loss_difference", "metric_intervals"]
 
@@ -165,19 +168,17 @@ def metric_intervals(
     >>> found["accuracy"].value, round(found["accuracy"].lower, 3)
     (1.0, 0.541)
     """
-    level = check_level(level)
+    level, seed = check_level(level), checked_whole("seed", seed, 0)
     if method not in get_args(Method):
         raise DataError(f"method is {method!r}; give 'auto', 'bca', 'percentile' or 'basic'.")
     given_p, given_weights = p, weights
     y, p, weights, n_left_out = check_rows(y, p, weights)
     check_both_classes(y)
-    order = p if ranks is None else _taken("ranks", ranks, given_p, given_weights)
-    positive = p > 0.5
+    order, positive = p, p > 0.5
+    if ranks is not None:
+        order = kept_numbers("ranks", ranks, given_p, given_weights)
     if decided is not None:
-        chosen = _taken("decided", decided, given_p, given_weights)
-        if not np.isin(chosen, (0, 1)).all():
-            raise DataError("decided has values other than true and false; give one of them a row.")
-        positive = chosen == 1
+        positive = kept_decisions(decided, given_p, given_weights)
     codes = groups_of_rows(groups, given_p, given_weights)
     rows = MeasuredRows(y, p, weights, positive, order, level, codes)
     members = equal_mass_bins(p, weights, _N_BINS)
@@ -263,16 +264,3 @@ def log_loss_difference(
         len(y),
         n_left_out,
     )
-
-
-def _taken(what: str, given: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
-    """Numbers of the rows that `check_rows` keeps."""
-    values, stated = numbers_of_rows(what, given), numbers_of_rows("p", p)
-    if values.shape != stated.shape:
-        raise DataError(
-            f"{what} and p must be of one length, got the shapes {values.shape} and {stated.shape}."
-        )
-    kept = ~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)
-    if not np.isfinite(values[kept]).all():
-        raise DataError(f"{what} must be finite where there is a probability.")
-    return values[kept]

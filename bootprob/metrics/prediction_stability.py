@@ -19,7 +19,7 @@ from bootprob.intervals import check_level, percentile
 from bootprob.metrics.decision_curves import checked_thresholds, net_benefits
 from bootprob.metrics.logistic_calibration import CalibrationCurve, logistic_line, spline_curve
 from bootprob.metrics.metrics import check_both_classes
-from bootprob.metrics.reliability import check_rows
+from bootprob.metrics.reliability import check_rows, numbers_of_rows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["THRESHOLDS", "Stability", "effective_sample_size", "stability"]
@@ -238,14 +238,18 @@ def effective_sample_size(p: ArrayLike, replicates: ArrayLike) -> Floats:
     ndarray, shape (n,)
         Infinite where all replicates say the same.
 
+    Raises
+    ------
+    DataError
+        Of other shapes, of one replicate, or of other numbers than probabilities.
+
     Examples
     --------
     >>> from bootprob.metrics import effective_sample_size
     >>> effective_sample_size([0.5, 0.1], [[0.4, 0.1], [0.5, 0.1], [0.6, 0.1]]).round(6).tolist()
     [25.0, inf]
     """
-    p, drawn = np.asarray(p, dtype=np.float64), np.asarray(replicates, dtype=np.float64)
-    _check_shapes(p, drawn)
+    p, drawn = _checked_probabilities(p, replicates)
     variance = drawn.var(axis=0, ddof=1)
     # The mean of equal numbers is not always that number.
     variance[np.ptp(drawn, axis=0) == 0] = 0.0
@@ -256,24 +260,25 @@ def effective_sample_size(p: ArrayLike, replicates: ArrayLike) -> Floats:
 def _checked(
     y: ArrayLike, p: ArrayLike, replicates: ArrayLike, weights: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    stated, drawn = np.asarray(p, dtype=np.float64), np.asarray(replicates, dtype=np.float64)
-    _check_shapes(stated, drawn)
-    if np.isnan(stated).any() or not ((drawn >= 0) & (drawn <= 1)).all():
-        raise DataError("p and replicates must hold probabilities between 0 and 1, without gaps.")
+    stated, drawn = _checked_probabilities(p, replicates)
     labels, known, mass, _ = check_rows(y, stated, weights)
     check_both_classes(labels)
     kept = slice(None) if weights is None else np.asarray(weights) > 0
     return labels, known, drawn[:, kept], mass
 
 
-def _check_shapes(p: Floats, replicates: Floats) -> None:
-    if p.ndim != 1 or replicates.ndim != 2 or replicates.shape[1:] != p.shape:
+def _checked_probabilities(p: ArrayLike, replicates: ArrayLike) -> tuple[Floats, Floats]:
+    stated, drawn = numbers_of_rows("p", p), numbers_of_rows("replicates", replicates)
+    if stated.ndim != 1 or drawn.ndim != 2 or drawn.shape[1:] != stated.shape:
         raise DataError(
             "p must have the shape (n,) and replicates (B, n), a row for each replicate; got "
-            f"{p.shape} and {replicates.shape}."
+            f"{stated.shape} and {drawn.shape}."
         )
-    if len(replicates) < 2:
+    if len(drawn) < 2:
         raise DataError("One replicate shows no stability; give two or more, better 200.")
+    if not all(((each >= 0) & (each <= 1)).all() for each in (stated, drawn)):
+        raise DataError("p and replicates must hold probabilities between 0 and 1, without gaps.")
+    return stated, drawn
 
 
 def _known_percentiles(values: Floats, level: float) -> Floats:

@@ -23,6 +23,9 @@ __all__ = [
     "check_rows",
     "equal_mass_bins",
     "groups_of_rows",
+    "kept_decisions",
+    "kept_numbers",
+    "numbers_of_rows",
     "reliability_curve",
     "resampling_parts",
 ]
@@ -203,7 +206,7 @@ def groups_of_rows(
     groups: ArrayLike | None, p: ArrayLike, weights: ArrayLike | None
 ) -> Groups | None:
     """Groups of the rows that `check_rows` keeps; parameters as there."""
-    stated = np.asarray(p, dtype=np.float64)
+    stated = numbers_of_rows("p", p)
     codes = checked_groups(groups, len(stated))
     if codes is None:
         return None
@@ -216,6 +219,29 @@ def numbers_of_rows(what: str, values: ArrayLike) -> Floats:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{what} must hold numbers, one a row.") from None
+
+
+def kept_numbers(what: str, given: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
+    """Numbers of the rows that `check_rows` keeps; parameters as there."""
+    values, stated = numbers_of_rows(what, given), numbers_of_rows("p", p)
+    if values.shape != stated.shape:
+        raise DataError(
+            f"{what} and p must be of one length, got the shapes {values.shape} and {stated.shape}."
+        )
+    kept = ~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)
+    if not np.isfinite(values[kept]).all():
+        raise DataError(f"{what} must be finite where there is a probability.")
+    return values[kept]
+
+
+def kept_decisions(
+    decided: ArrayLike, p: ArrayLike, weights: ArrayLike | None
+) -> NDArray[np.bool_]:
+    """Whether rows that `check_rows` keeps are decided positive; parameters as there."""
+    chosen = kept_numbers("decided", decided, p, weights)
+    if not np.isin(chosen, (0, 1)).all():
+        raise DataError("decided has values other than true and false; give one of them a row.")
+    return chosen == 1
 
 
 def check_rows(

@@ -11,13 +11,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.metrics.decision_rates import predictive_values
 from bootprob.metrics.intervals import MetricInterval, metric_intervals
 from bootprob.metrics.metrics import METRICS
-from bootprob.metrics.reliability import check_rows, groups_of_rows
+from bootprob.metrics.reliability import (
+    check_rows,
+    groups_of_rows,
+    kept_decisions,
+    kept_numbers,
+)
 from bootprob.metrics.subgroup_rows import subgroups_of_rows
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
@@ -234,8 +238,8 @@ def subgroup_metrics(
         labels,
         stated,
         mass,
-        stated > 0.5 if decided is None else _of_kept("decided", decided, kept) == 1,
-        stated if ranks is None else _of_kept("ranks", ranks, kept),
+        stated > 0.5 if decided is None else kept_decisions(decided, p, weights),
+        stated if ranks is None else kept_numbers("ranks", ranks, p, weights),
         groups_of_rows(groups, p, weights),
         seed,
     )
@@ -337,12 +341,3 @@ def _intercept(
     if observed >= weights.sum() * (1 - _CLOSEST):
         return np.inf, crossing(z), np.inf
     return crossing(0.0), crossing(z), crossing(-z)
-
-
-def _of_kept(what: str, given: ArrayLike, kept: NDArray[np.bool_]) -> Floats:
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape != kept.shape:
-        raise DataError(
-            f"{what} and p must be of one length, got the shapes {values.shape} and {kept.shape}."
-        )
-    return values[kept]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = [
     "encode_classes",
     "encode_labels",
     "of_mean_one",
+    "refuse_single_groups",
     "refuse_single_rows",
     "refuse_unusable_labels",
     "spaced_over_classes",
@@ -162,6 +164,36 @@ def refuse_single_rows(codes: NDArray[np.intp], weight: Floats, names: Sequence[
         )
 
 
+def refuse_single_groups(
+    codes: NDArray[np.intp], weight: Floats, names: Sequence[Any], groups: Groups, *, in_time: bool
+) -> None:
+    """Raise a DataError where one group holds all rows of a class: every sample needs the group.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        Position of each row's class.
+    weight : ndarray, shape (n,)
+    names : sequence, length K
+        Of the classes.
+    groups : ndarray of int, shape (n,)
+    in_time : bool
+        Whether the groups are stretches of time.
+    """
+    counted = weight > 0
+    for name, k in zip(names, range(len(names)), strict=True):
+        own = groups[counted & (codes == k)]
+        if len(own) and (own == own[0]).all():
+            group, advice = "group", "give rows of it in several groups"
+            if in_time:
+                group, advice = "stretch of time", "give rows of it from other times, or no time"
+            raise DataError(
+                f"All rows of class {name} are in one {group}. Samples draw whole "
+                f"{'stretches' if in_time else 'groups'}, and each needs this one: the class "
+                f"would never be left out, and nothing be known of new rows; {advice}."
+            )
+
+
 def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Find the two classes.
 
@@ -221,6 +253,9 @@ def weigh_classes(
         codes = np.searchsorted(classes, y)
         masses = np.array([weight[codes == code].sum() for code in range(len(classes))])
         return weight, weight * (weight.sum() / (len(classes) * masses))[codes]
+    for label, factor in class_weight.items() if isinstance(class_weight, dict) else ():
+        if not isinstance(factor, Real):
+            raise DataError(f"class_weight of {label!r} is {factor!r}; give a positive number.")
     try:
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     except ValueError:  # of others that have none, in numbers of labels that are none

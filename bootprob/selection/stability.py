@@ -245,6 +245,8 @@ def selection_stability(
         from bootprob.ensemble.estimator import BootstrapSVC
 
         model = BootstrapSVC(kernel="rbf", n_bootstraps=50)
+    if not hasattr(model, "get_params"):
+        raise DataError(f"model is {model!r}; give a classifier of scikit-learn's kind.")
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
     table = X if hasattr(X, "iloc") else np.asarray(X)

@@ -544,3 +544,14 @@ def test_any_calibrated_classifier_will_do(cancer):
         pipeline.fit(X, y).predict(X) != "benign"
     ).sum()
     assert pickle.loads(pickle.dumps(model)).threshold_ == model.threshold_
+
+
+def test_costs_of_rules_are_taken_as_arrays_and_text_is_refused():
+    array = [[0, 1], [5, 0]]
+    y, p = [0, 0, 1, 1], [0.1, 0.3, 0.4, 0.9]
+    assert cost_of_rules(y, p, array) == cost_of_rules(y, p, CostMatrix.from_array(array))
+    costs = CostMatrix.from_array(array)
+    with pytest.raises(DataError, match="probability must hold numbers"):
+        costs.decide(["a"])
+    with pytest.raises(DataError, match="interval must hold numbers"):
+        costs.decide([0.5], [["a", "b"]])

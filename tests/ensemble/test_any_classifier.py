@@ -585,6 +585,7 @@ def test_what_cannot_be_used_is_refused(classifier, message, table):
         ([BAYES], {"var_smoothing": [1.0]}, "estimator is a list, and param_grid is given"),
         ([BAYES, "forest"], None, "estimator has 'forest' among its classifiers"),
         ([BAYES, GaussianNB], None, "among its classifiers; give each"),
+        (GaussianNB, None, "estimator is <class .*>; give each of them, not its class"),
         (BAYES, [], "param_grid has no settings"),
         (FrozenEstimator(BAYES), {"estimator": [BAYES]}, "fitted already .* param_grid is given"),
         (RandomForestClassifier(1), None, "n_estimators=1, and its trees are the bootstrap"),

@@ -376,6 +376,7 @@ def test_dict_class_weights_act_as_row_weights(data):
         ({"gamma": [1.0, -2.0], "kernel": "rbf"}, "positive"),
         ({"n_bootstraps": 1}, "n_bootstraps"),
         ({"class_weight": {0: 1, 1: -1}}, "positive"),
+        ({"class_weight": {0: 1, 1: "a"}}, "class_weight of 1 is 'a'"),
         ({"class_weight": {"no": 2}}, r"of \['no'\], and the classes are \[0, 1\]"),
         ({"C": ["much"]}, "C is not an array of real numbers"),
         ({"device": "tpu"}, "device"),

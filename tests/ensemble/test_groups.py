@@ -12,8 +12,9 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapClassifier, BootstrapSVC
 from bootprob.ensemble.conformal import conformal_p_values
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
@@ -27,7 +28,7 @@ from bootprob.metrics import metric_intervals
 from bootprob.metrics.lack_of_fit_reasons import few_rows
 from bootprob.persistence.save_load import load, save
 from bootprob.persistence.state import join_state, split_state
-from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
 from linear_models import linear
 
 QUICK = partial(BootstrapSVC, n_bootstraps=25, effort="low", random_state=0)
@@ -250,8 +251,8 @@ def test_jobs_and_checkpoints_draw_the_same_groups(tmp_path):
 def test_a_class_of_one_group_has_too_few():
     X, y, groups = subjects()
     few = np.where(groups == 0, "rare", np.where(y, "yes", "no"))
-    model = QUICK(kernel="linear").fit(X, few, groups=groups)
-    assert (model.bootstrap_counts()[:, groups == 0] > 0).all()
+    with pytest.raises(DataError, match="All rows of class rare are in one group"):
+        QUICK(kernel="linear").fit(X, few, groups=groups)
 
 
 def test_order_within_groups_says_nothing_of_the_fit():
@@ -287,12 +288,6 @@ def test_few_groups_of_many_rows_end_in_a_word():
     each = np.repeat(np.arange(10), 2)  # ten classes, each in a group of its own
     with pytest.raises(DataError, match="whole groups are drawn"):
         bootstrap_counts(each, np.ones(20), range(100), [1], groups=each)
-
-
-def test_classes_of_one_group_each_are_told_of_groups():
-    X, y, _ = subjects()
-    with pytest.raises(DataError, match="give more groups"):
-        QUICK(kernel="linear").fit(X, y, groups=y)
 
 
 def test_groups_are_checked_before_any_work():
@@ -349,3 +344,36 @@ def test_rows_of_groups_count_for_what_they_tell(rng):
     groups = np.repeat(np.arange(50), 100)
     shared = clone(quick).fit(X, groups % 2, groups=groups)
     assert few_rows(shared.lack_of_fit_) is not None
+
+
+@pytest.mark.parametrize(
+    ("groups", "time", "where"),
+    [("site", None, "group"), ("label", None, "group"), (None, "label", "stretch of time")],
+)
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_a_class_that_would_never_be_left_out_is_refused(rng, kernel, groups, time, where):
+    X, y = rng.normal(size=(60, 3)), np.repeat([0, 1], 30)
+    told = {"label": y, "site": np.where(y == 1, 0, np.arange(60) % 10), None: None}
+    model = QUICK(kernel=kernel)
+    with pytest.raises(DataError, match=f"All rows of class [01] are in one {where}"):
+        model.fit(X, y, groups=told[groups], time=told[time])
+    around = BootstrapClassifier(GaussianNB(), n_bootstraps=5, random_state=0)
+    with pytest.raises(DataError, match=f"are in one {where}"):
+        around.fit(X, y, groups=told[groups], time=told[time])
+
+
+def test_a_class_that_was_by_chance_never_left_out_is_refused():
+    X, y = np.random.default_rng(0).normal(size=(9, 3)), np.array([0, 0, *[1] * 7])
+    never = 0
+    for seed in range(8):
+        model = linear(C=[1.0], n_bootstraps=2, random_state=seed)
+        counts, _ = bootstrap_counts(
+            y, np.ones(9), range(2), draw_entropy(np.random.RandomState(seed))
+        )
+        if len(np.unique(y[(counts == 0).any(axis=0)])) == 2:
+            model.fit(X, y)
+            continue
+        never += 1
+        with pytest.raises(DataError, match="No row of one class was ever out of bag in 2"):
+            model.fit(X, y)
+    assert 0 < never < 8

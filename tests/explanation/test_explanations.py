@@ -85,6 +85,22 @@ def test_random_orders_are_exact_without_interactions_and_near_with(rows):
     assert error.max() < 0.1
 
 
+def test_error_is_that_of_drawing_orders_also_where_an_order_and_its_reverse_agree(rows):
+    """tanh between a row and its mirror image: both have the same difference, and it is none."""
+    row, n_pairs = np.full(12, 0.8), 38
+    values, errors = [], []
+    for seed in range(200):
+        drawn = Coalitions.of(12, 1, n_pairs, np.random.default_rng(seed))
+        answers = np.tanh(drawn.between(row, -row[None])[:, :6].sum(axis=1))
+        values.append((drawn.mixing @ answers)[:6])
+        errors.append(drawn.error(answers)[:6])
+    assert drawn.degrees_of_freedom == n_pairs - 1
+    said = np.sqrt(np.square(errors).mean(axis=0))
+    np.testing.assert_allclose(said, np.std(values, axis=0, ddof=1), rtol=0.25)
+    held = np.abs(np.array(values) - np.mean(values)) <= 2 * np.array(errors)
+    assert held.mean() > 0.9
+
+
 @pytest.fixture(scope="module")
 def straight():
     """Two columns that count, one that does not; a model of them."""
@@ -161,7 +177,7 @@ def test_curves_of_all_families_between_rows():
     for family in FAMILIES[1:]:
         for view, columns in (("columns", ()), ("scores", (0, 2))):
             curve = Curve(family, view, 0.7, columns)
-            between = landmarks.between(curve, seen)
+            between = landmarks.between(curve, seen, seen)
             torch.testing.assert_close(between.diagonal(), landmarks.diagonal(curve, seen))
             torch.testing.assert_close(between, between.mT)
             if family in ("rbf", "laplacian"):

@@ -181,7 +181,7 @@ def test_curves_of_all_families_beside_a_row(auto):
     for family in FAMILIES[1:]:
         for view, columns in (("columns", ()), ("scores", (0, 2))):
             curve = Curve(family, view, 0.7, columns)
-            expected = landmarks.between(curve, seen).roll(1, 1).diagonal()
+            expected = landmarks.between(curve, seen, seen).roll(1, 1).diagonal()
             torch.testing.assert_close(landmarks.beside(curve, seen, others), expected)
 
 

@@ -224,3 +224,12 @@ def p_value_at(name, statistic):
     """Of a walk of one row whose statistic is this."""
     p = 1 / (1 + statistic**2)
     return calibration_tests([1], [p])[name].p_value
+
+
+def test_probabilities_of_as_few_digits_are_not_rounded(rng):
+    """.29 · 100 is a hair below 29, and .07 · 100 above 7."""
+    p = np.round(rng.uniform(size=200), 2)
+    y = (rng.uniform(size=200) < p).astype(int)
+    own = np.unique(p)
+    rounded, exact = (calibration_band(y, p, digits=d).at(own) for d in (2, None))
+    np.testing.assert_allclose(rounded, exact, atol=1e-12)

@@ -6,6 +6,7 @@ from scipy.stats import beta
 from sklearn.metrics import log_loss
 
 from bootprob.exceptions import DataError
+from bootprob.metrics import class_metrics
 from bootprob.metrics.bounds import quantile_of_few
 from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import metric_intervals
@@ -124,3 +125,28 @@ def test_they_cover_what_the_model_reaches_on_many_rows(rng):
 def test_one_class_alone_is_refused():
     with pytest.raises(DataError, match="all of one class"):
         class_metric_intervals(np.zeros(5, dtype=int), np.full((5, 3), 1 / 3))
+
+
+THIRDS = np.full((2, 3), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("codes", "probability", "weight", "message"),
+    [
+        ([0, -1], THIRDS, None, "codes must hold a whole number from 0 to 2"),
+        ([0, 5], THIRDS, None, "codes must hold"),
+        ([0.5, 1], THIRDS, None, "codes must hold"),
+        ([0, 1], THIRDS * np.nan, None, "numbers from 0 to 1"),
+        ([0, 1], [["a", "b"]] * 2, None, "probability must hold numbers"),
+        ([0, 1], THIRDS, [0, 0], "weight must hold"),
+        ([0, 1], THIRDS, [1, -1], "weight must hold"),
+    ],
+)
+def test_errors_of_classes_are_of_classes_and_probabilities(codes, probability, weight, message):
+    with pytest.raises(DataError, match=message):
+        class_metrics(codes, probability, weight)
+
+
+def test_errors_of_classes_take_lists():
+    found = class_metrics([0, 1], [[0.2, 0.8], [0.3, 0.7]], groups=["a", "b"])
+    assert found["accuracy"][0] == 0.5

@@ -275,3 +275,11 @@ def test_refusals():
             stability(*arguments, **options)
     with pytest.raises(DataError, match="no calibration slope"):
         calibration_line(y, p)
+
+
+def test_an_effective_sample_size_is_of_probabilities():
+    for p, replicates in ([2.0], [[0.1], [0.2]]), ([np.nan], [[0.1], [0.2]]), (["a"], [["b"]] * 2):
+        with pytest.raises(DataError, match="must hold"):
+            effective_sample_size(p, replicates)
+    with pytest.raises(DataError, match="thresholds must hold numbers"):
+        net_benefit([0, 1], [0.2, 0.8], ["a"])

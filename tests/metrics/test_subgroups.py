@@ -202,3 +202,11 @@ def test_a_frame_has_all_subgroups_whatever_they_are_called(rng, level):
     by = np.resize(np.array([level, None, "b", "b"], dtype=object), 200)
     frame = subgroup_metrics(y, p, by).to_frame()
     assert frame["n_rows"].tolist() == [200, 50, 100, 50] if level == "all" else [200, 100, 50, 50]
+
+
+@pytest.mark.parametrize("decided", [np.full(200, 0.4), np.full(200, 2), ["yes"] * 200])
+def test_decisions_are_checked_as_of_all_rows(rng, decided):
+    y, p = labelled(rng, 200)
+    for measured in (metric_intervals, lambda *of, **how: subgroup_metrics(*of, p > 0.5, **how)):
+        with pytest.raises(DataError, match="decided"):
+            measured(y, p, decided=decided)

@@ -79,7 +79,8 @@ def efficiency(
     ------
     PanelError
         The data cannot be used: see `Panel.of`; or a unit's amount is above zero and less than
-        1e-12 of the largest; or all its inputs are zero (all outputs: output orientation only).
+        1e-12 of the largest; or all its inputs are zero, or all its outputs (of a panel of some of
+        its outputs in output orientation only).
     DataError
         An option is unknown.
     InputError

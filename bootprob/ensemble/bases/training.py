@@ -60,11 +60,12 @@ class ClassifierSpec:
                 f"estimator is {what}; give one classifier with a param_grid, or a list of "
                 "classifiers that have their parameters."
             )
-        for each in self.estimator if several else []:
+        for each in self.estimator if several else [self.estimator]:
             if isinstance(each, type) or not hasattr(each, "get_params"):
+                what = f"has {each!r} among its classifiers" if several else f"is {each!r}"
                 raise DataError(
-                    f"estimator has {each!r} among its classifiers; give each of them as "
-                    "scikit-learn has it, with fit and get_params."
+                    f"estimator {what}; give each of them, not its class, as scikit-learn has it, "
+                    "with fit and get_params."
                 )
         if self.param_grid is not None and self.is_frozen:
             raise DataError(

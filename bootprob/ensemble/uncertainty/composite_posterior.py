@@ -246,7 +246,7 @@ class Moments:
         Parameters
         ----------
         rows : ndarray or Tensor of float64, shape (m, p)
-            Standardised; a matrix (m, m) is held.
+            Standardised.
         mixing : ndarray, shape (q, m)
             What each combination takes of each logit.
 
@@ -257,11 +257,12 @@ class Moments:
         """
         seen = self._landmarks.seen(torch.as_tensor(rows, device=self._device), self._views)
         wanted = torch.from_numpy(mixing).to(self._device)
-        whole, between = self._straight.whole(seen), dict[Curve, Tensor]()
+        whole, curved = self._straight.whole(seen), dict[Curve, list[tuple[int, Tensor]]]()
         groups, moments, deviation = self._parts(seen)
+        slope = moments[..., 1] / deviation
         found = wanted.new_empty(len(wanted), len(self._order), 2)
         for part, at, group, columns in _each(groups):
-            mixed = wanted * (moments[:, part, 1] / deviation[:, part])
+            mixed = wanted * slope[:, part]
             of_columns, variances = mixed @ columns, group.variances[at]
             variance = ((of_columns @ group.form[at]) * of_columns).sum(1)
             for block, directions, of_block in zip(
@@ -272,11 +273,18 @@ class Moments:
                     kept = (taken @ directions).square().sum(1)
                     variance += of_block * (taken.square().sum(1) - kept).clamp_min(0)
             for curve, of_curve in zip(group.curves, variances[2:], strict=True):
-                if curve not in between:
-                    between[curve] = self._landmarks.between(curve, seen)
-                variance += of_curve * ((mixed @ between[curve]) * mixed).sum(1)
-            found[:, part, 0] = wanted @ moments[:, part, 0]
-            found[:, part, 1] = variance.clamp_min(LEAST_VARIANCE).sqrt()
+                curved.setdefault(curve, []).append((part, of_curve))
+            found[:, part, 1] = variance
+        for curve, parts in curved.items():
+            for some in row_blocks(len(slope), len(slope), self._at_once):
+                others = {curve.view: seen[curve.view][some]}
+                between = self._landmarks.between(curve, seen, others)
+                for part, of_curve in parts:
+                    mixed = wanted * slope[:, part]
+                    carried = ((mixed @ between) * mixed[:, some]).sum(1)
+                    found[:, part, 1] += of_curve * carried
+        found[..., 0] = wanted @ moments[..., 0]
+        found[..., 1] = found[..., 1].clamp_min(LEAST_VARIANCE).sqrt()
         return found.cpu().numpy()
 
     def beside(self, rows: Floats | Tensor, others: Floats | Tensor) -> Floats:

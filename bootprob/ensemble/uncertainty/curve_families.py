@@ -81,8 +81,8 @@ class Family(ABC):
         """Kernel between each of the rows and the one of others (m, q) in its place, (m,)."""
 
     @abstractmethod
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        """Kernel between each two of the rows, (m, m)."""
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        """Kernel between each of the rows and each of others (k, q), (m, k)."""
 
     def diagonal(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
         """Kernel between the rows and themselves, (m,)."""
@@ -104,8 +104,8 @@ class _Stationary(Family):
     def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         return (self._distances(rows - others).sum(1) * -gamma).exp()
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        return self._gram(gamma, rows, rows)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, others)
 
     def diagonal(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
         return torch.ones_like(rows[:, 0])
@@ -141,10 +141,10 @@ class _Additive(Family):
     def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         return _SMOOTH.of_column(gamma, rows - others).mean(1)
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        total = rows.new_zeros(len(rows), len(rows))
-        for column in rows.mT:
-            total += _SMOOTH.between(gamma, column[:, None], near)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        total = rows.new_zeros(len(rows), len(others))
+        for columns in zip(rows.mT, others.mT, strict=True):
+            total += _SMOOTH.between_columns(gamma, *columns)
         return total / rows.shape[1]
 
 
@@ -160,8 +160,8 @@ class _Linear(Family):
     def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         return gamma * (rows * others).sum(1)
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        return gamma * (rows @ rows.mT)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return gamma * (rows @ others.mT)
 
 
 class _Quadratic(Family):
@@ -178,8 +178,8 @@ class _Quadratic(Family):
     def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         return ((rows * others).sum(1) / near.size).square()
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        return (rows @ rows.mT / near.size).square()
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return (rows @ others.mT / near.size).square()
 
 
 class _Product(Family):
@@ -194,9 +194,8 @@ class _Product(Family):
     def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         return (self.values(gamma, rows, near) * self.values(gamma, others, near)).flatten()
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        values = self.values(gamma, rows, near)
-        return values @ values.mT
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return self.values(gamma, rows, near) @ self.values(gamma, others, near).mT
 
 
 @dataclass(frozen=True)
@@ -223,12 +222,12 @@ class _Varying(Family):
         varying = self.of_slopes.of_column(gamma, rows - others)[:, other]
         return (varying * (rows * others / near.size_of_columns.square())[:, slope]).mean(1)
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        sized, total = rows / near.size_of_columns, rows.new_zeros(len(rows), len(rows))
-        every = sized @ sized.mT
-        for column, own in zip(rows.mT, sized.mT, strict=True):  # all slopes but its own
-            varying = self.of_slopes.between(gamma, column[:, None], near)
-            total += varying.mul_(every - torch.outer(own, own))
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        sized, of_others = rows / near.size_of_columns, others / near.size_of_columns
+        every, total = sized @ of_others.mT, rows.new_zeros(len(rows), len(others))
+        for j in range(rows.shape[1]):  # all slopes but its own
+            varying = self.of_slopes.between_columns(gamma, rows[:, j], others[:, j])
+            total += varying.mul_(every - torch.outer(sized[:, j], of_others[:, j]))
         return total / (rows.shape[1] * (rows.shape[1] - 1))
 
 
@@ -248,8 +247,8 @@ class _Moderated(Family):
         slopes = (rows * others / near.size_of_columns.square())[:, 1:].mean(1)
         return slopes * _SMOOTH.of_column(gamma, rows[:, 0] - others[:, 0])
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        return self._gram(gamma, rows, rows, near)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, others, near)
 
     def _gram(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
         squares = near.size_of_columns[1:].square() * (rows.shape[1] - 1)
@@ -276,8 +275,8 @@ class _Interaction(Family):
         found = _ROUGH.of_column(gamma, rows - others) - of_rows * of_others
         return (found / self.size(gamma, near)).prod(1)
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        return self._gram(gamma, rows, rows, near)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, others, near)
 
     def constant(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
         """Of each column, whose products are what is constant in its kernel, (m, q)."""
@@ -316,8 +315,8 @@ class _Both(Family):
         additive, quadratic = (each.beside(gamma, rows, others, near) for each in _MEAN_OF)
         return (additive + quadratic) / 2
 
-    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
-        additive, quadratic = (each.between(gamma, rows, near) for each in _MEAN_OF)
+    def between(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        additive, quadratic = (each.between(gamma, rows, others, near) for each in _MEAN_OF)
         return (additive + quadratic) / 2
 
 

@@ -158,10 +158,10 @@ class Landmarks:
         own = curve.of(rows[curve.view])
         return KERNELS[curve.family].diagonal(curve.gamma, own, self.of(curve))
 
-    def between(self, curve: Curve, rows: Seen) -> Tensor:
-        """Kernel between each two of rows (m, p), (m, m)."""
-        own = curve.of(rows[curve.view])
-        return KERNELS[curve.family].between(curve.gamma, own, self.of(curve))
+    def between(self, curve: Curve, rows: Seen, others: Seen) -> Tensor:
+        """Kernel between each of rows (m, p) and each of others (k, p), (m, k)."""
+        own, other = curve.of(rows[curve.view]), curve.of(others[curve.view])
+        return KERNELS[curve.family].between(curve.gamma, own, other, self.of(curve))
 
     def beside(self, curve: Curve, rows: Seen, others: Seen) -> Tensor:
         """Kernel between each of rows (m, p) and the one of others (m, p) in its place, (m,)."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
 
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import encode_classes
@@ -335,12 +335,10 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         labels = column_or_1d(y, warn=True)
-        if len(labels) != len(np.asarray(X)) or not np.isin(labels, self.classes_).all():
+        n = _num_samples(X)
+        if len(labels) != n or not np.isin(labels, self.classes_).all():
             known = ", ".join(map(str, self.classes_.tolist()))
-            raise DataError(
-                f"y must hold the class of each of the {len(np.asarray(X))} rows; classes are "
-                f"{known}."
-            )
+            raise DataError(f"y must hold the class of each of the {n} rows; classes are {known}.")
         each = [said(self._scores(point, X), self._by_size) for point in self.front_.points]
         return np.array([np.mean(self.classes_[codes] == labels) for codes in each])
 
