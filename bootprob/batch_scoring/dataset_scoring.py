@@ -40,6 +40,7 @@ from bootprob.runtime.progress import progress_bar
 from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
     from bootprob.tables.model import TableModel
 
 __all__ = ["ScoringSummary", "score_dataset"]
@@ -106,7 +107,7 @@ class ScoringSummary:
 
 
 def score_dataset(
-    model: TableModel | str | os.PathLike[str],
+    model: TableModel | BootstrapEnsemble | str | os.PathLike[str],
     source: str | os.PathLike[str],
     output: str | os.PathLike[str],
     options: ScoringOptions | None = None,
@@ -125,7 +126,7 @@ def score_dataset(
 
     Parameters
     ----------
-    model : TableModel or path-like
+    model : TableModel, BootstrapSVC, BootstrapClassifier or path-like
         Fitted, or the file of one. That of an ensemble of plain numbers without names needs files
         that have its columns alone, in their order, or call them x0, x1, ….
     source : path-like
@@ -186,6 +187,7 @@ def score_dataset(
     if isinstance(model, (str, os.PathLike)):
         with unchanged(Path(model)) as model_checksum:
             fitted = load_model(model, trusted, files[0])
+        model = fitted
     else:
         fitted = load_model(model, trusted, files[0])
         if model_checksum is None and model_file is not None:
@@ -199,7 +201,7 @@ def score_dataset(
             identity = InputIdentity(files, progress)
             summary = work.begin(
                 {
-                    "model": model_checksum or checksum_of_model(fitted, work),
+                    "model": model_checksum or checksum_of_model(model, work),
                     "device": str(getattr(fitted.svc, "device", None)),
                     "input": identity.stated,
                     "options": asdict(options),

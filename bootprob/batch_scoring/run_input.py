@@ -26,6 +26,7 @@ from bootprob.tables.files import readable
 from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
     from bootprob.tables.model import TableModel
 
 __all__ = [
@@ -74,17 +75,23 @@ def column_names(file: InputFile) -> list[str]:
 
 
 def load_model(
-    model: TableModel | str | os.PathLike[str], trusted: Sequence[str], file: InputFile
+    model: TableModel | BootstrapEnsemble | str | os.PathLike[str],
+    trusted: Sequence[str],
+    file: InputFile,
 ) -> TableModel:
     """The model that is given, or that is in the file given; for the columns of an input file."""
+    from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
     from bootprob.persistence.save_load import load
     from bootprob.tables.model import TableModel
 
-    if isinstance(model, TableModel):
-        if trusted:
-            raise DataError("trusted is of a model's file, and a TableModel is given.")
-        return model
-    loaded = load(model, trusted)
+    if isinstance(model, (str, os.PathLike)):
+        loaded = load(model, trusted)
+    elif not isinstance(model, (TableModel, BootstrapEnsemble)):
+        raise DataError(f"model is {model!r}; give a fitted model, or the file of one.")
+    elif trusted:
+        raise DataError("trusted is of a model's file, and a fitted model is given.")
+    else:
+        loaded = model
     if isinstance(loaded, TableModel):
         return loaded
     table = TableModel.of(loaded, column_names(file))  # which one of a data frame does not need
@@ -92,7 +99,7 @@ def load_model(
     return table
 
 
-def checksum_of_model(model: TableModel, work: WorkFolder) -> str:
+def checksum_of_model(model: TableModel | BootstrapEnsemble, work: WorkFolder) -> str:
     """Of what would be its file."""
     from bootprob.persistence.save_load import save
 

@@ -71,7 +71,11 @@ def explain(
         ),
     ] = None,
     metric: Annotated[
-        Metric | None, typer.Option(help="By what importance is measured; default log-loss.")
+        Metric | None,
+        typer.Option(
+            help="By what importance is measured; default log-loss, the only one of several "
+            "classes."
+        ),
     ] = None,
     target: Annotated[
         str | None,

@@ -160,6 +160,7 @@ def fit_table(
         raise DataError(f"{table} has no column {needed!r} to tell subgroups apart.")
     _note_put_together(classes, frame, positive)  # before a long fit
 
+    import bootprob.persistence.save_load  # noqa: F401 - not after hours, when it may be another
     from bootprob.tables.model import TableModel
 
     with warnings.catch_warnings():

@@ -26,6 +26,12 @@ __all__ = ["update"]
 _SHOWN = (0.1, 0.5, 0.9)  # probabilities, before and after
 
 
+def _check_share(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter(f"{value:g} is no share; give a number between 0 and 1.")
+    return value
+
+
 @takes_target
 def update(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
@@ -52,6 +58,7 @@ def update(
         typer.Option(
             "--base-rate",
             metavar="SHARE",
+            callback=_check_share,
             help="Share of the positive class from now on, where it is known; without TABLE.",
         ),
     ] = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from bootprob.exceptions import DataError
@@ -12,7 +13,14 @@ from bootprob.exceptions import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_columns", "check_dates", "check_has_columns", "nameless", "refuse_duplicates"]
+__all__ = [
+    "check_columns",
+    "check_dates",
+    "check_has_columns",
+    "nameless",
+    "refuse_duplicates",
+    "similar_name",
+]
 
 
 def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
@@ -51,10 +59,21 @@ def check_has_columns(names: Collection[str], frame: pd.DataFrame) -> None:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         one = len(missing) == 1
+        own = [str(name) for name in frame.columns if name not in names]
+        close = {name: similar_name(name, own) for name in missing}
+        meant = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+        hint = f" Is it {', '.join(meant[:3])}? Names have to be the same." if meant else ""
         raise DataError(
             f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
-            f"{_listed(missing)} that the model was fitted on."
+            f"{_listed(missing)} that the model was fitted on.{hint}"
         )
+
+
+def similar_name(name: str, names: Sequence[str]) -> str | None:
+    """One of `names` that `name` may be meant for, whatever the case of its letters."""
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(str(name).casefold(), list(folded), n=1)
+    return folded[close[0]] if close else None
 
 
 def check_dates(dates: Sequence[str], frame: pd.DataFrame) -> None:

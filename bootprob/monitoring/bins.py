@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["CENTERS", "bins_of"]
@@ -16,5 +17,7 @@ CENTERS: Floats = np.arange(-_MOST, _MOST + _WIDTH / 2, _WIDTH)
 
 
 def bins_of(logits: Floats) -> NDArray[np.intp]:
-    """Number of the nearest bin of each logit, same shape."""
+    """Number of the nearest bin of each logit, same shape; a DataError where there is none."""
+    if np.isnan(logits).any():
+        raise DataError("logits must be numbers; leave rows without a probability (NaN) out.")
     return np.rint((np.clip(logits, -_MOST, _MOST) + _MOST) / _WIDTH).astype(np.intp)

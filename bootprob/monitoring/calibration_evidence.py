@@ -87,7 +87,8 @@ class CalibrationEvidence:
         Raises
         ------
         DataError
-            Rows and labels are not as many, or labels are other than these.
+            Rows and labels are not as many, labels are other than these, logits are NaN, or
+            `covariance` is none.
 
         Examples
         --------
@@ -105,6 +106,11 @@ class CalibrationEvidence:
             raise DataError(
                 f"positive must hold whether each of {len(logits)} rows is of the positive class, "
                 f"as booleans or 1 and 0; it has the shape {given.shape}."
+            )
+        if not _is_covariance(covariance):
+            raise DataError(
+                "covariance must be symmetric, (2, 2), with positive variances; got "
+                f"{np.asarray(covariance).tolist()}."
             )
         positive = given.astype(bool)  # 0 and 1 would be taken for places
         found, done = self, 0
@@ -141,6 +147,16 @@ class CalibrationEvidence:
     def _learnt(self, prior: Floats) -> Floats:
         """Intercept and slope by the rows so far."""
         return _mode(self.rows, self.positives, prior)
+
+
+def _is_covariance(given: Floats) -> bool:
+    found = np.asarray(given, dtype=np.float64)
+    return (
+        found.shape == (2, 2)
+        and bool(np.isfinite(found).all())
+        and np.allclose(found, found.T)
+        and bool((np.linalg.eigvalsh(found) > 0).all())
+    )
 
 
 def _nearest(rows: Floats, positives: Floats, covariance: Floats) -> Floats:

@@ -43,7 +43,12 @@ def check_interval(ensemble: TwoClasses, level: float) -> float:
         For a level outside (0, 1), or where it cannot; says why.
     """
     level, method = check_level(level), ensemble.spec.interval
-    if method not in _MOMENTS or ensemble.spec.calibration is None:
+    if ensemble.spec.calibration is None:
+        raise DataError(
+            "Intervals are exported of calibrated probabilities, and this model has "
+            "calibration=None; leave the interval out, or fit it with calibration='sigmoid'."
+        )
+    if method not in _MOMENTS:
         raise DataError(
             f"interval={method!r} is not exported: a graph has 'corrected' of all calibrated "
             "models, and 'normal' and 'jackknife' of linear ones; set interval='corrected'."

@@ -53,6 +53,12 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app"]
 
+_NO_TELEMETRY: Any = {
+    "tracing": False, "metrics": False, "logs": False, "operation_spans": False,
+    "auto_configure": False,
+}  # fmt: skip
+"""FastAPI's own, which holds paths and queries; `bootprob.server.traces` has spans that do not."""
+
 _REFUSALS = {
     400: "The body is no strict JSON, or nested too deep.",
     401: "The token is missing or wrong.",
@@ -156,6 +162,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        telemetry=_NO_TELEMETRY,  # versions that know none keep it as they keep any word
     )
     answering = Answering(served, batcher, limits)
     app.state.stopping = stopping = stopping or Stopping()
@@ -226,8 +233,8 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     }
     unknown: dict[int | str, dict[str, Any]] = {
         404: {"model": ErrorReply, "description": "There is no such model or version."},
-        401: refusals[401],
-    }
+        401: refusals[401], 429: refusals[429], 503: refusals[503],
+    }  # fmt: skip
     binary: dict[int | str, dict[str, Any]] = {
         200: {
             "description": "Outputs in the JSON, or behind it where that was asked for.",
@@ -247,7 +254,12 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
         """Probability, interval and label of each record; its columns are given by name."""
         return await answering.predict(request)
 
-    @router.get("/v2", tags=["v2"], response_model=ServerMetadata, responses={401: refusals[401]})
+    @router.get(
+        "/v2",
+        tags=["v2"],
+        response_model=ServerMetadata,
+        responses={status: refusals[status] for status in (401, 429, 503)},
+    )
     async def server_metadata() -> Response:
         """Name and version of the server."""
         return json_reply(SERVER)
@@ -283,7 +295,7 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
         router.get(
             f"{where}/ready",
             response_model=ModelReady,
-            responses=unknown | {503: {"model": ModelReady}},
+            responses=unknown | {503: {"model": ModelReady | ErrorReply}},
             openapi_extra=in_path,
             **options,
         )(ready)
@@ -291,7 +303,8 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
             f"{where}/infer",
             response_model=InferReply,
             responses=unknown | refusals | binary,
-            openapi_extra=in_path | _body("InferRequest", infer_example(columns)),
+            openapi_extra=in_path
+            | _body("InferRequest", infer_example(columns), "application/octet-stream"),
             **options,
         )(infer)
 
@@ -321,9 +334,11 @@ def _documents(app: FastAPI, answering: Answering, counts: Counts | None) -> API
     return router
 
 
-def _body(schema: str, example: dict[str, Any]) -> dict[str, Any]:
+def _body(schema: str, example: dict[str, Any], *others: str) -> dict[str, Any]:
+    """What is sent, as JSON, and of which other types it may be."""
     form = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
-    return {"requestBody": {"required": True, "content": {"application/json": form}}}
+    content = {"application/json": form} | {each: {} for each in others}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _path(name: str, value: str) -> dict[str, Any]:

@@ -96,8 +96,10 @@ def encoded(data: Sequence[Any], datatype: str) -> bytes:
 def _decoded(data: memoryview, datatype: Any) -> list[Any]:
     if datatype == "BYTES":
         return _texts(data)
-    known = isinstance(datatype, str) and datatype in _TYPES
-    if not known or len(data) % np.dtype(_TYPES[datatype]).itemsize:
+    if not isinstance(datatype, str) or datatype not in _TYPES:
+        known = ", ".join([*_TYPES, "BYTES"])
+        raise RequestError(422, f"The datatype of a binary input is none of {known}.")
+    if len(data) % np.dtype(_TYPES[datatype]).itemsize:
         raise RequestError(422, "The bytes of an input do not fit its datatype.")
     if datatype == "BOOL" and not set(data) <= {0, 1}:
         raise RequestError(422, "The bytes of an input do not fit its datatype.")

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.samples import Sample
 
 from bootprob.encoding.columns import level_text
 from bootprob.runtime.arrays import Floats
@@ -30,6 +31,7 @@ SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ROWS = (1, 4, 16, 64, 256, 1024, 4096, 16384)
+_OF_VERSIONS = "bootprob_queue_rows", "bootprob_rows_served", "bootprob_probability_sum"
 _OF_CLASSES = {
     "training_probability_mean": "Mean out-of-bag probability.",
     "training_probability_deviation": "Standard deviation of the out-of-bag probability.",
@@ -82,9 +84,18 @@ class Counts:
             for each in family.samples
             if each.name in ("bootprob_rows_served", "bootprob_probability_sum")
         }
+        for family in families:
+            family.samples = [each for each in family.samples if self._is_served(each)]
         shown = CollectorRegistry()
         shown.register(_Families([*families, *self._of_models(values)]))
         return generate_latest(shown)
+
+    def _is_served(self, sample: Sample) -> bool:
+        """Not a gauge of a model that was unloaded, or of classes that it no longer has."""
+        if sample.name not in _OF_VERSIONS:
+            return True
+        known = self.models.get(sample.labels["model"])
+        return known is not None and sample.labels.get("class", known.classes[0]) in known.classes
 
     def _of_models(
         self, values: Mapping[tuple[str, str, str], float]

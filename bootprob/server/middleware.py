@@ -78,13 +78,15 @@ class Observed:
                 endpoint = getattr(scope.get("route"), "path", "(none)")
                 seconds = time.perf_counter() - started
                 self._note(scope["method"], endpoint, status, seconds, name)
-                span.end(scope["method"], endpoint, status, name)
+                span.end(scope["method"], endpoint, status, name, self._model)
 
     def _note(self, method: str, endpoint: str, status: int, seconds: float, name: str) -> None:
         """Write a line of the log, and count."""
+        of_model = {} if self._model is None else {"model": self._model}
         LOGGER.info(
-            "%s %s %d %.1f ms %s", method, endpoint, status, 1e3 * seconds, name,
-            extra={
+            " ".join(["%s %s %d %.1f ms %s", *("%s" for _ in of_model)]),
+            method, endpoint, status, 1e3 * seconds, name, *of_model.values(),
+            extra=of_model | {
                 "request_id": name, "method": method, "route": endpoint, "status": status,
                 "milliseconds": round(1e3 * seconds, 3),
             },

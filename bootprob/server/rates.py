@@ -36,12 +36,12 @@ class ClientRate:
     def __init__(self, rate: str, *, by_token: bool) -> None:
         self._by_token = by_token
         try:
-            self._item = limits.parse(rate)
+            [self._item] = limits.parse_many(rate)
             if self._item.amount < 1:
                 raise ValueError("no request at all")
         except ValueError:
             raise DataError(
-                f"The rate is {rate!r}; give such as '100/second' or '1000 per 5 minutes'."
+                f"The rate is {rate!r}; give one such as '100/second' or '1000 per 5 minutes'."
             ) from None
         storage = limits.storage.MemoryStorage()
         self._limiter = limits.strategies.SlidingWindowCounterRateLimiter(storage)

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fastapi import FastAPI
@@ -36,6 +37,9 @@ from bootprob.server.tokens import Tokens, token_of
 __all__ = ["Repository"]
 
 _LOGGER = logging.getLogger("bootprob.server")
+_READ = "/v2/health/live", "/v2/health/ready", "/v2", "/metrics"
+_OF_MODELS = ["", "v2", "repository", "models"]
+_ASKED = "load", "unload"
 _EVERY = 1.0  # seconds between two looks at the files
 
 
@@ -174,7 +178,10 @@ class Repository:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is of no model: health, server, metrics, and the repository API."""
         path, request = scope["path"], Request(scope, receive)
-        if path == "/v2/health/live":
+        scope["route"] = SimpleNamespace(path=self._pattern(path))
+        if path in _READ and scope["method"] != "GET":
+            reply = json_reply({"error": "Method Not Allowed"}, 405, {"Allow": "GET"})
+        elif path == "/v2/health/live":
             reply = json_reply({"live": True})
         elif path == "/v2/health/ready":
             wanted = [each.serving is not None for each in self._entries.values() if each.wanted]
@@ -183,7 +190,7 @@ class Repository:
         elif not self._allows(request):
             message = "Send the server's token as Authorization: Bearer TOKEN."
             reply = json_reply({"error": message}, 401, {"WWW-Authenticate": "Bearer"})
-        elif path == "/v2" and request.method == "GET":
+        elif path == "/v2":
             reply = json_reply(SERVER)
         elif path == "/metrics" and self._counts is not None:
             reply = Response(self._counts.text(), media_type=CONTENT_TYPE_LATEST)
@@ -194,6 +201,12 @@ class Repository:
             reply = json_reply({"error": f"There is no such model here; {lists}."}, 404)
         await reply(scope, receive, send)
 
+    def _pattern(self, path: str) -> str:
+        """What the log calls a path that leads somewhere; it names models that there are."""
+        *before, name, asked = path.split("/")
+        of_model = before == _OF_MODELS and name in self._entries and asked in _ASKED
+        return path if path in (*_READ, "/v2/repository/index") or of_model else "(none)"
+
     def _allows(self, request: Request) -> bool:
         sent = token_of(request.headers.get("authorization", ""))
         return self._tokens is None or self._tokens.allow(sent)
@@ -202,13 +215,13 @@ class Repository:
         """Index, load and unload."""
         if request.method != "POST":
             return json_reply({"error": "Method Not Allowed"}, 405, {"Allow": "POST"})
-        parts = request.url.path.removeprefix("/v2/repository/").split("/")
+        parts = request.scope["path"].removeprefix("/v2/repository/").split("/")
         if parts == ["index"]:
             return Response(
                 to_json([self._state(name) for name in self._entries]),
                 media_type="application/json",
             )
-        if len(parts) != 3 or parts[0] != "models" or parts[2] not in ("load", "unload"):
+        if len(parts) != 3 or parts[0] != "models" or parts[2] not in _ASKED:
             return json_reply({"error": "Not Found"}, 404)
         entry = self._entries.get(parts[1])
         if entry is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
@@ -21,6 +20,7 @@ from typing_extensions import TypedDict
 
 from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.encoding.dates import read_date
+from bootprob.encoding.names import similar_name
 from bootprob.runtime.version import __version__
 from bootprob.server.columns import Columns
 
@@ -95,8 +95,8 @@ class _Strict(BaseModel):
         unknown = (key for key in given if key not in known) if isinstance(given, dict) else ()
         if (first := next(iter(unknown), None)) is not None:
             shown = str(first)[:_SHOWN]
-            close = get_close_matches(shown, known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            close = similar_name(shown, known)
+            hint = f" (did you mean {close!r}?)" if close else ""
             listed = f"known are {', '.join(known)}" if known else "none is"
             said = f"The key {shown!r} is not known; {listed}{hint}"
             raise PydanticCustomError(UNKNOWN_KEY, "{said}", {"said": said})

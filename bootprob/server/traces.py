@@ -21,7 +21,7 @@ class RequestSpan:
 
     span: Any = None
 
-    def end(self, method: str, route: str, status: int, name: str) -> None:
+    def end(self, method: str, route: str, status: int, name: str, model: str | None) -> None:
         """Say how it ended, by the route's pattern and never what a client sent."""
         if self.span is None or not self.span.is_recording():
             return
@@ -36,6 +36,8 @@ class RequestSpan:
                 "bootprob.request_id": name,
             }
         )
+        if model is not None:
+            self.span.set_attribute("bootprob.model", model)
         if status >= 500:
             self.span.set_status(Status(StatusCode.ERROR))
 

@@ -199,5 +199,9 @@ def _header(file: BinaryIO, separator: str) -> tuple[int, bytes]:
         # The names go on over line ends in quotes.
         next(csv.reader(texts(), delimiter=separator, skipinitialspace=True))
     except csv.Error as error:
+        if b"\r" in lines[0].rstrip():  # of old spreadsheets: all of it would be one line
+            raise DataError(
+                f"{file.name} has lines that end in CR alone; save it with LF or CRLF."
+            ) from None
         raise DataError(f"{file.name} has no line of names: {error}.") from None
     return before, b"".join(lines)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from bootprob.encoding.columns import as_levels, as_numbers, column_kind, level_text, name_rows
-from bootprob.encoding.names import nameless
+from bootprob.encoding.names import nameless, similar_name
 from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 
@@ -234,11 +233,11 @@ def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
     names = [str(column) for column in frame.columns]
     if name in names:
         return frame.iloc[:, names.index(name)]
-    close = get_close_matches(name, names, n=1)
+    close = similar_name(name, names)
     if len(names) > 15:  # the target is often the last
         names = [*names[:12], f"… ({len(names) - 14} more)", *names[-2:]]
     shown = ", ".join(names)
-    hint = f"Did you mean {close[0]!r}?" if close else f"The columns are: {shown}."
+    hint = f"Did you mean {close!r}?" if close else f"The columns are: {shown}."
     raise DataError(f"The table has no column {name!r}. {hint}{nameless(names)}")
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bootprob import BootstrapSVC
 from bootprob.batch_scoring import (
     BadRowsError,
     ScoringOptions,
@@ -446,7 +447,7 @@ def test_csv_is_read_as_read_table_reads_it(
         ("", "is empty"),
         ("a;b\tc\n1;2\n", "separate the cells is not clear"),
         ("a" * 200_000 + ",b\n1,2\n", "has no line of names: field larger than field limit"),
-        ("a,b\r1,2\r\n", "has no line of names: new-line character seen"),
+        ("a,b\r1,2\r\n", "lines that end in CR alone; save it with LF or CRLF"),
     ],
 )
 def test_csv_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
@@ -527,3 +528,14 @@ def test_one_ahead_passes_errors_and_closes() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert closed == [1, 1]
+
+
+def test_an_ensemble_of_plain_numbers_scores_files(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(X, X[:, 0] > 0)
+    pd.DataFrame(X, columns=["x0", "x1", "x2"]).to_parquet(tmp_path / "in.parquet")
+    score_dataset(svc, tmp_path / "in.parquet", tmp_path / "out.parquet")
+    found = pd.read_parquet(tmp_path / "out.parquet")["probability"]
+    np.testing.assert_allclose(found, svc.predict_proba(X)[:, 1], rtol=1e-12)
+    with pytest.raises(DataError, match="give a fitted model, or the file of one"):
+        score_dataset(3, tmp_path / "in.parquet", tmp_path / "other.parquet")  # type: ignore[arg-type]

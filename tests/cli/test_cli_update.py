@@ -153,7 +153,7 @@ def test_a_reason_to_fit_again_names_the_column(of, folder, tmp_path):
         (["--target", "risk", "--base-rate", 0.3], "--target is a column of TABLE"),
         (["june.csv", "--target", "debt"], "leave --target out"),
         (["july.csv", "--target", "risk"], "no column 'risk', as --target says"),
-        (["--base-rate", 1.5], "give a share between 0 and 1"),
+        (["--base-rate", 12], "--base-rate"),
         (["june.csv", "--base-rate", 0.3], "Give either TABLE or --base-rate"),
         (["other.csv"], "'income'"),
         (["labels.csv"], "terrible"),

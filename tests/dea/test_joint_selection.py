@@ -1,6 +1,8 @@
 """The same outputs for all units: against brute force and the thesis's counterexamples."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -447,3 +449,28 @@ def test_rules_that_nothing_keeps(rng):
     ):
         with pytest.raises(InfeasibleSelectionError, match="No 3 of the 6 outputs"):
             select_outputs(panel, 3, **options)
+
+
+def test_no_time_limit_counts_what_is_loaded_once():
+    """numba and torch take seconds to load, of which a limit of one had nothing left."""
+    script = """
+import sys, time
+import numpy as np
+from bootprob.dea import Panel, select_for_unit, select_outputs, selection_curve
+
+clock, loaded = time.perf_counter, []
+def told():
+    loaded.append("bootprob.dea.efficiencies.simplex_compiled" in sys.modules)
+    return clock()
+
+time.perf_counter = told
+panel = Panel.of(np.ones(4), np.random.default_rng(0).uniform(1, 2, (4, 3)))
+ask, more = {"select_outputs": (select_outputs, (2,)), "select_for_unit": (select_for_unit, (0, 2)),
+             "selection_curve": (selection_curve, ([1, 2],))}[sys.argv[1]]
+ask(panel, *more)
+print(all(loaded), len(loaded) > 0)
+"""
+    for asked in ("select_outputs", "select_for_unit", "selection_curve"):
+        command = [sys.executable, "-c", script, asked]
+        said = subprocess.run(command, capture_output=True, check=True, text=True)
+        assert said.stdout.split() == ["True", "True"], asked

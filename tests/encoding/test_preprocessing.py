@@ -167,6 +167,8 @@ def test_tables_that_cannot_be_predicted(features: pd.DataFrame) -> None:
     preprocessor = TablePreprocessor().fit(features)
     with pytest.raises(DataError, match="lacks the column 'months' that the model was fitted on"):
         preprocessor.transform(features.drop(columns="months"))
+    with pytest.raises(DataError, match="Is it 'Months' for 'months'"):
+        preprocessor.transform(features.rename(columns={"months": "Months"}))
     with pytest.raises(DataError, match="lacks 2 columns 'status', 'foreign' that"):
         preprocessor.unknown_levels(features.drop(columns=["status", "foreign"]))
     with pytest.raises(

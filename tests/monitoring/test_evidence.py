@@ -168,3 +168,13 @@ def test_labels_of_0_and_1_are_labels(rng):
 def test_labels_of_calibration_are_those_of_the_rows(labels):
     with pytest.raises(DataError, match="booleans or 1 and 0"):
         CalibrationEvidence().after(np.zeros(3), labels, np.eye(2))
+
+
+def test_what_is_no_evidence_is_refused():
+    with pytest.raises(DataError, match="logits must be numbers"):
+        DriftEvidence.beside(np.zeros(10)).after(np.array([np.nan, 1.0]))
+    with pytest.raises(DataError, match="logits must be numbers"):
+        CalibrationEvidence().after(np.array([np.nan, 1.0]), np.array([0, 1]), 0.01 * np.eye(2))
+    for none in (np.zeros((2, 2)), np.eye(3), np.full((2, 2), np.nan), [[1.0, 0.5], [0.0, 1.0]]):
+        with pytest.raises(DataError, match="covariance must be symmetric"):
+            CalibrationEvidence().after(np.zeros(2), np.array([0, 1]), none)

@@ -134,7 +134,7 @@ def test_the_command_writes_those_of_a_table(tmp_path: Path):
     ("params", "said"),
     [
         ({"interval": "bca"}, "interval='bca' is not exported"),
-        ({"calibration": None, "interval": "wilson"}, "interval='wilson' is not exported"),
+        ({"calibration": None, "interval": "wilson"}, "this model has calibration=None"),
         ({"kernel": "rbf", "interval": "normal"}, "needs the score of every replicate"),
     ],
     ids=str,

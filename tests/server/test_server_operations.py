@@ -198,7 +198,18 @@ def test_clients_are_told_apart_by_their_tokens(array_model, tmp_path):
             assert client.get("/v2", headers={"Authorization": spelled}).status_code == 429
 
 
-@pytest.mark.parametrize("rate", ["often", "", "3", "-1/second", "0/second", "3/fortnight"])
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "often",
+        "",
+        "3",
+        "-1/second",
+        "0/second",
+        "3/fortnight",
+        "5/minute;2/second",
+    ],
+)
 def test_rates_that_are_none(array_model, rate):
     with pytest.raises(DataError, match="The rate is"):
         create_app(array_model, rate_limit=rate)
@@ -213,10 +224,11 @@ def test_requests_have_spans(array_model, monkeypatch):
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)  # FastAPI's own way
     parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with TestClient(create_app(array_model)) as client:
         client.get("/v2", headers={"traceparent": parent, "X-Request-ID": "mine"})
-        client.get("/secret-place")
+        client.get("/secret-place?patient=Smith")
         monkeypatch.setattr("bootprob.server.app.json_reply", lambda *_: 1 / 0)
         assert client.get("/v2").status_code == 500
     first, second, third = spans.get_finished_spans()
@@ -227,6 +239,7 @@ def test_requests_have_spans(array_model, monkeypatch):
         "http.route": "/v2",
         "http.response.status_code": 200,
         "bootprob.request_id": "mine",
+        "bootprob.model": "model",
     }
     assert second.name == "GET (none)"
     assert "secret" not in second.to_json()

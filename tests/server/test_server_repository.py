@@ -1,6 +1,7 @@
 """Several models in a server, and files that are replaced while it answers."""
 
 import asyncio
+import re
 import threading
 import time
 import weakref
@@ -95,7 +96,8 @@ def test_each_model_has_its_addresses(folder, array_model, other_model):
             assert client.get(f"/{name}/openapi.json").status_code == 200
         assert client.get("/v2").json() == client.get("/a/v2").json()
         assert client.get("/v2").json()["version"] == __version__
-        assert client.post("/v2").status_code == 404
+        for read in ("/v2", "/v2/health/live", "/v2/health/ready", "/metrics"):
+            assert [client.request(m, read).status_code for m in ("HEAD", "POST")] == [405] * 2
         assert client.get("/v2/health/live").json() == {"live": True}
         assert client.get("/v2/health/ready").json() == {"ready": True}
         for nowhere in ("/predict", "/c/predict", "/v2/models/c", "/a", "/"):
@@ -148,18 +150,25 @@ def test_an_unusable_file_changes_nothing(folder, array_model):
         assert state(client, "a")["reason"] == ""
 
 
-def test_models_are_unloaded_and_loaded(folder, array_model):
+def test_models_are_unloaded_and_loaded(folder, array_model, caplog):
     with serving(folder, "a", "b", token=TOKEN) as (client, server):
         gone = model_of(server, "a")
+        assert probability(client, "/a/predict")
+        caplog.set_level("INFO", "bootprob.server")
         assert client.post("/v2/repository/models/a/unload").status_code == 200
         assert client.post("/a/predict", json=ROWS).status_code == 404
         assert client.get("/v2/models/a/ready").status_code == 404
         assert client.get("/v2/health/ready").status_code == 200
         found = state(client, "a")
         assert (found["state"], found["reason"]) == ("UNAVAILABLE", "unloaded")
-        assert 'model="a"' not in client.get("/metrics").text.split("bootprob_model{", 1)[1]
+        assert "POST /v2/repository/models/a/unload 200 " in caplog.text
+        shown = client.get("/metrics").text
+        assert 'model="a"' not in shown.split("bootprob_model{", 1)[1]
+        assert not re.findall(r'bootprob_(?:rows_served|queue_rows|probability_sum)\{.*"a"', shown)
         assert is_gone(gone)
         assert probability(client, "/b/predict")
+        of_b = [each for each in caplog.records if getattr(each, "model", None) == "b"]
+        assert [each.route for each in of_b] == ["/predict"]
         assert client.post("/v2/repository/models/a/load").status_code == 200
         assert probability(client, "/a/predict")[0] == expected(array_model)
         for wrong, status in [
@@ -285,3 +294,12 @@ def test_no_request_fails_while_files_are_replaced(folder, array_model, other_mo
     }
     assert {found for _, found in answers} == right
     assert len({version for version, _ in answers}) == 2
+
+
+def test_names_with_marks_of_addresses_are_unloaded_and_loaded(folder, array_model):
+    save(array_model, folder / "a#b?c.model")
+    with serving(folder, "a", "a#b?c", token=TOKEN) as (client, _):
+        for asked in ("unload", "load"):
+            reply = client.post(f"/v2/repository/models/a%23b%3Fc/{asked}")
+            assert (reply.status_code, reply.json()) == (200, {})
+        assert client.get("/v2/models/a%23b%3Fc/ready").status_code == 200

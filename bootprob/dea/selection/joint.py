@@ -14,6 +14,7 @@ from bootprob.dea.selection.objectives import EfficiencyObjective
 from bootprob.dea.selection.results import JointSelection, SelectionCurve, names_of
 from bootprob.dea.selection.rules import SelectionRules
 from bootprob.dea.selection.search import nested_selections
+from bootprob.dea.selection.subsets import load_compiled
 from bootprob.dea.selection.weight_bounds import WeightBounds
 from bootprob.exceptions import DataError
 
@@ -121,6 +122,7 @@ def select_outputs(
         from bootprob.dea.selection.programs import check_joint_solver, improve_by_program
 
         name = check_joint_solver(goal, solver)
+    load_compiled()
     began = time.perf_counter()
     rules.require(size)
     bounds = WeightBounds.of(panel, weight_bounds)
@@ -221,6 +223,7 @@ def selection_curve(
     limit = checked_limit(time_limit)
     for size in wanted:
         rules.require(size)
+    load_compiled()
     began = time.perf_counter()
     end = began + limit
     bounds = WeightBounds.of(panel, weight_bounds)

@@ -15,7 +15,7 @@ from bootprob.dea.selection.programs import ROUNDING, check_linear_solver, solve
 from bootprob.dea.selection.results import UnitSelection, names_of
 from bootprob.dea.selection.rules import InfeasibleSelectionError, SelectionRules
 from bootprob.dea.selection.search import OutputSearch
-from bootprob.dea.selection.subsets import SubsetEfficiencies
+from bootprob.dea.selection.subsets import SubsetEfficiencies, load_compiled
 from bootprob.dea.selection.unit_program import UnitProgram
 from bootprob.exceptions import BootprobError, DataError
 from bootprob.optimization.search_result import Found
@@ -110,6 +110,7 @@ def select_for_unit(
     if method == "exchange" and solver is not None:
         raise DataError('solver is for method="exact" only.')
     name = check_linear_solver(solver) if method == "exact" else ""
+    load_compiled()
     began = time.perf_counter()
     evaluator = SubsetEfficiencies(panel)
     program = UnitProgram(panel, evaluator, row, weight_bounds)
