@@ -4,15 +4,20 @@ This package knows nothing of bootstraps, probabilities, data frames or scikit-l
 labels, multiplicities and a grid, and returns coefficients with a certificate for every model.
 """
 
-from bootprob_gpu.certificate import Certificate, Status
-from bootprob_gpu.inputs import InputError
-from bootprob_gpu.kernels.named import Kernel
-from bootprob_gpu.kernels.rbf import median_gamma, scale_gamma
-from bootprob_gpu.models import FittedBatch
-from bootprob_gpu.problem import Problem
-from bootprob_gpu.scoring.model_scores import model_scores, replicate_scores, vote_shares, votes
-from bootprob_gpu.solvers import Solver, choose_solver, resolve_device
-from bootprob_gpu.training import fit, iter_fit
+from typing import TYPE_CHECKING
+
+from bootprob_gpu.public_names import late_names
+
+if TYPE_CHECKING:
+    from bootprob_gpu.certificate import Certificate, Status
+    from bootprob_gpu.inputs import InputError
+    from bootprob_gpu.kernels.named import Kernel
+    from bootprob_gpu.kernels.rbf import median_gamma, scale_gamma
+    from bootprob_gpu.models import FittedBatch
+    from bootprob_gpu.problem import Problem
+    from bootprob_gpu.scoring.model_scores import model_scores, replicate_scores, vote_shares, votes
+    from bootprob_gpu.solvers import Solver, choose_solver, resolve_device
+    from bootprob_gpu.training import fit, iter_fit
 
 __all__ = [
     "Certificate",
@@ -33,3 +38,26 @@ __all__ = [
     "vote_shares",
     "votes",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "Certificate": "certificate",
+        "FittedBatch": "models",
+        "InputError": "inputs",
+        "Kernel": "kernels.named",
+        "Problem": "problem",
+        "Solver": "solvers",
+        "Status": "certificate",
+        "choose_solver": "solvers",
+        "fit": "training",
+        "iter_fit": "training",
+        "median_gamma": "kernels.rbf",
+        "model_scores": "scoring.model_scores",
+        "replicate_scores": "scoring.model_scores",
+        "resolve_device": "solvers",
+        "scale_gamma": "kernels.rbf",
+        "vote_shares": "scoring.model_scores",
+        "votes": "scoring.model_scores",
+    },
+)
