@@ -12,7 +12,14 @@ from typing import Annotated
 
 import typer
 
-from bootprob.cli.console import Commands, file_size, note_unknown, peak_memory, print_report
+from bootprob.cli.console import (
+    Commands,
+    file_size,
+    note_filled,
+    note_unknown,
+    peak_memory,
+    print_report,
+)
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
 from bootprob.cli.explain import explain
@@ -248,6 +255,7 @@ def predict(
     )
     write_table(predicted, output, csv_safe=csv_safe)
     note_unknown(unknown)
+    note_filled(frame, fitted.encoder.kinds)
     written = counted(len(predicted), "row is", "rows are")
     if len(target.labels) > 2:
         typer.echo(f"{written} in {output}, with {len(target.labels)} classes.")

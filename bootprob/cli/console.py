@@ -6,6 +6,7 @@ import io
 import shlex
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,8 +14,10 @@ import typer
 from typer.core import TyperGroup
 
 from bootprob.exceptions import BootprobError
+from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
 
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -123,6 +126,16 @@ def note_unknown(levels: dict[str, dict[str, int]]) -> None:
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(found.items())[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+
+
+def note_filled(frame: pd.DataFrame, names: Iterable[str]) -> None:
+    """Tell in how many rows columns that a model asks for have no value."""
+    missing = {name: int(frame[name].isna().sum()) for name in names}
+    rows = {name: counted(n, "row") for name, n in missing.items() if n}
+    if rows:
+        shown = ", ".join(f"{name!r} ({n})" for name, n in list(rows.items())[:5])
+        more = f" and {len(rows) - 5} more columns" if len(rows) > 5 else ""
+        note(f"Missing values are filled as the model learned to: {shown}{more}.")
 
 
 def command_line() -> str:

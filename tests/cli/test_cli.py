@@ -143,6 +143,19 @@ def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
     assert result.stdout == f"30 rows are in {output}, {n_bad} of them labelled risk = bad.\n"
 
 
+def test_predict_tells_of_gaps_and_of_rows_cut_short(folder: Path, tmp_path: Path) -> None:
+    new = read_table(folder / "new.parquet").dropna()
+    new.iloc[:3, 0] = np.nan
+    write_table(new, tmp_path / "new.csv")
+    lines = (tmp_path / "new.csv").read_text().splitlines()
+    lines[-1] = lines[-1].rpartition(",")[0]
+    (tmp_path / "new.csv").write_text("\n".join([*lines, ""]))
+    result = _run("predict", folder / "loans.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    said = f"'{new.columns[0]}' (3 rows), '{new.columns[-1]}' (1 row)"
+    assert f"Missing values are filled as the model learned to: {said}." in result.stderr
+
+
 def test_predict_neutralises_on_request(folder: Path, tmp_path: Path) -> None:
     table = credit_table(60)
     table["risk"] = table["risk"].map({"bad": "=bad", "good": "good"})
