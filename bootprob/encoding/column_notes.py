@@ -16,6 +16,9 @@ __all__ = ["oddities", "why_unread", "why_useless"]
 
 _NO_VALUES = "it has no values"
 _MOSTLY_NUMBERS = 0.5
+_MOST_SIZES = 10  # levels that may be categories, such as 500 g and 1 kg
+_MARKED = re.compile(r"[€$£¥]?\s*[-+]?\d+(?:[.,'\s]\d+)*(?:\s*[%‰€$£¥]|\s+[^\W\d]{1,4})?")
+"""A number with separators within it, or with a unit."""
 
 
 def why_unread(column: pd.Series, name: str) -> str | None:
@@ -37,9 +40,17 @@ def why_useless(plain: pd.Series, kind: Kind) -> str | None:
     if known.empty:
         return _NO_VALUES
     if kind == "text" and not known.duplicated().any():
+        if _are_marked_numbers(known):
+            return f"its numbers have marks, as in {known.iloc[0]!r}; write them as 1234.5"
         what = "dates (name them: --dates)" if are_dates(known) else "text"
         return f"it is {what} in which no value occurs twice (an identifier?)"
     return None
+
+
+def _are_marked_numbers(texts: pd.Series) -> bool:
+    """Whether all are numbers, of which some have separators or a unit."""
+    is_plain = pd.to_numeric(texts, errors="coerce").notna()
+    return not is_plain.all() and bool(texts[~is_plain].map(str).str.fullmatch(_MARKED).all())
 
 
 def oddities(texts_of: Mapping[str, pd.Series], missing: Mapping[str, int]) -> list[str]:
@@ -54,7 +65,8 @@ def oddities(texts_of: Mapping[str, pd.Series], missing: Mapping[str, int]) -> l
     """
     notes = []
     for name, texts in texts_of.items():
-        levels = texts.dropna().unique()
+        known = texts.dropna()
+        levels = known.unique()
         parsed = pd.to_numeric(texts, errors="coerce")
         words = (parsed.isna() & texts.notna()).to_numpy()
         if are_dates(levels):
@@ -62,6 +74,11 @@ def oddities(texts_of: Mapping[str, pd.Series], missing: Mapping[str, int]) -> l
                 f"Column {name!r} holds dates and is taken as "
                 f"{counted(len(levels), 'category', 'categories')}; name "
                 "it as dates (--dates) to learn from its days, months and weekdays."
+            )
+        elif len(levels) > _MOST_SIZES and _are_marked_numbers(known):
+            notes.append(
+                f"Column {name!r} is taken as categories because its numbers have marks, as in "
+                f"{texts[words].iloc[0]!r} in {name_rows(words)}; write them as 1234.5."
             )
         elif 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
             notes.append(

@@ -347,3 +347,23 @@ def test_a_target_that_is_not_there() -> None:
         Target.from_table(credit_table(), "zzz")
     with pytest.raises(DataError, match="The stored target is damaged"):
         Target.from_dict({"name": "y"})
+
+
+def test_numbers_with_marks_are_told() -> None:
+    numbers = np.random.default_rng(0).uniform(1000, 99999, 60)
+    table = pd.DataFrame(
+        {
+            "price": [f"{x:,.2f}" for x in numbers],
+            "rate": [f"{x // 2000:.0f}%" for x in numbers],
+            "paid": [f"$ {x:.0f}" for x in numbers],
+            "size": [f"{k} kg" for k in range(5)] * 12,
+            "code": [f"A{k}" for k in range(60)],
+            "x": numbers,
+        }
+    )
+    notes = "\n".join(TablePreprocessor().fit(table).notes_)
+    for name, shown in ("price", f"{numbers[0]:,.2f}"), ("paid", f"$ {numbers[0]:.0f}"):
+        assert f"Column '{name}' is left out: its numbers have marks, as in '{shown}'" in notes
+    assert "Column 'rate' is taken as categories because its numbers have marks" in notes
+    assert "Column 'code' is left out: it is text in which no value occurs twice" in notes
+    assert "'size'" not in notes
