@@ -5,6 +5,7 @@ Everything heavy is imported inside the commands, so that ``--help`` answers at 
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from bootprob.cli.console import (
     note_unknown,
     peak_memory,
     print_report,
+    stop,
 )
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
@@ -280,6 +282,7 @@ app.add_typer(dea_app)
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    signal.signal(signal.SIGTERM, stop)  # workers end with it, and nothing is left half-written
     app()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Iterable
@@ -36,6 +37,7 @@ __all__ = [
     "peak_memory",
     "print_report",
     "rates_table",
+    "stop",
 ]
 
 LEVEL = 0.95  # of intervals
@@ -68,7 +70,8 @@ class Commands(PlainHelp):
     """The group of commands; turns what can go wrong into a message and an exit code.
 
     0 for success, 1 for data, models and files that cannot be used, 2 for a wrong command line
-    (typer's own), 130 after Ctrl-C. Any other exception is a bug and keeps its traceback.
+    (typer's own), 130 after Ctrl-C, 143 after SIGTERM. Any other exception is a bug and keeps its
+    traceback.
     """
 
     def invoke(self, ctx: Any) -> Any:
@@ -103,9 +106,15 @@ class Commands(PlainHelp):
                 _fail(f"{error.filename}: {reason}." if error.filename else f"{reason}.")
             except MemoryError:
                 _fail("There is not enough memory; use fewer rows or a smaller --n-bootstraps.")
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
                 typer.secho("Stopped.", fg="yellow", err=True)
-                raise typer.Exit(130) from None
+                signal_number = interrupt.args[0] if interrupt.args else signal.SIGINT
+                raise typer.Exit(128 + signal_number) from None
+
+
+def stop(signal_number: int, _: object) -> None:
+    """Handle a signal as Ctrl-C is."""
+    raise KeyboardInterrupt(signal_number)
 
 
 def _fail(message: str) -> None:

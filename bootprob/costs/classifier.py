@@ -9,7 +9,8 @@ import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -22,6 +23,7 @@ from bootprob.costs.matrix import CostMatrix
 from bootprob.costs.rules import RuleCost
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
+from bootprob.preparation.labels import usable_labels
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import on_host
 
@@ -132,7 +134,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             routed = process_routing(self, "fit", **fit_params)
         else:
             routed = Bunch(estimator=Bunch(fit=fit_params))
-        self.estimator_ = clone(self.estimator).fit(X, y, **routed.estimator.fit)
+        fitted = clone(self.estimator).fit(X, y, **routed.estimator.fit)
+        refuse_uncalibrated(_parts(fitted)[1])  # a search may have chosen one
+        self.estimator_ = fitted
         self.classes_ = self.estimator_.classes_
         self.cost_matrix_ = costs
         self.threshold_ = costs.threshold
@@ -326,6 +330,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 
 def _two_classes(y: ArrayLike) -> NDArray[Any]:
+    y = usable_labels(y)
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
@@ -349,6 +354,10 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
         return _parts(estimator.estimator)
     if hasattr(estimator, "best_estimator_"):
         return _parts(estimator.best_estimator_)
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        return estimator[:-1], estimator[-1]
-    return None, estimator
+    if isinstance(estimator, BaseSearchCV):  # before its fit
+        return _parts(estimator.estimator)
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    within, last = _parts(estimator[-1])
+    before = [each for each in (estimator[:-1] if len(estimator) > 1 else None, within) if each]
+    return make_pipeline(*before) if before else None, last

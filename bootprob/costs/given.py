@@ -39,7 +39,8 @@ def cost_matrix_of(given: CostMatrix | ArrayLike, classes: NDArray[Any]) -> Cost
                     f"The {axis} of cost_matrix is {list(labels)}; give the class labels {order}, "
                     "true classes down and decided ones across, or an array."
                 )
-        given = given.loc[order, order]
+        places = [[list(each).index(one) for one in order] for each in (given.index, given.columns)]
+        given = given.to_numpy()[np.ix_(*places)]
     return CostMatrix.from_array(given)
 
 

@@ -140,6 +140,13 @@ def column_kind(column: pd.Series, name: str) -> Kind:
         return "number"
     if pd.api.types.is_string_dtype(dtype):
         return "text"
+    if str(dtype).startswith("dictionary"):
+        return "text"
+    if dtype.kind not in "mM":
+        raise DataError(
+            f"Column {name!r} holds values of the type {dtype}; turn them into numbers or text, or "
+            "leave it out."
+        )
     raise _no_times(name, pd.api.types.is_datetime64_any_dtype(dtype))
 
 

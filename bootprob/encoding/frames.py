@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy.sparse
 
-from bootprob.encoding.names import refuse_duplicates
+from bootprob.encoding.names import check_columns
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     import pyarrow as pa
 
     frame = X if isinstance(X, pd.DataFrame) else pa.table(X).to_pandas()
-    refuse_duplicates([str(name) for name in frame.columns], "The table")
+    check_columns(frame)
     return frame
 
 

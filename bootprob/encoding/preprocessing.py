@@ -463,7 +463,7 @@ def _dates(column: pd.Series, name: str) -> NDArray[np.datetime64]:
 def _as_frame(X: Any) -> pd.DataFrame:
     if not isinstance(X, pd.DataFrame):
         raise DataError(f"A pandas DataFrame is wanted, not {type(X).__name__}.")
-    frame = X.rename(columns=str)
+    frame = X.set_axis(list(map(str, X.columns)), axis=1)
     check_columns(frame)
     if len(frame) == 0:
         raise DataError("The table has no rows.")

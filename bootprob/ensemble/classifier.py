@@ -33,6 +33,7 @@ from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals.votes import OF_VOTES
 from bootprob.metrics.rates import OF_TWO_CLASSES
 from bootprob.preparation.labels import usable_weight
+from bootprob.runtime.device_rows import on_host
 from bootprob.runtime.groups import checked_groups
 from bootprob.runtime.instants import checked_instants
 
@@ -244,7 +245,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         with columns_kept(self):
             return self._fit(X, y, sample_weight, groups, time)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=False)  # of the classifiers, which are users'
     def _fit(
         self,
         X: Any,
@@ -271,6 +272,7 @@ class BootstrapClassifier(BootstrapEnsemble):
             self.verbose,
             self.checkpoint,
         )
+        X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         rows, labels, encoding = training_rows(self, X, y)
         weight = usable_weight(
             _check_sample_weight(
@@ -279,7 +281,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         )
         names, columns, dates = told_of_columns(self, encoding)
         together = checked_groups(groups, len(rows))
-        instants = None if time is None else checked_instants(np.asarray(time), len(rows))
+        instants = None if time is None else checked_instants(on_host(time), len(rows))
         ranks = None if instants is None else instants.ranks
         learnt, of_pairs = learn_classifiers(
             spec, rows, labels, weight, together, names, columns, ranks, dates, called

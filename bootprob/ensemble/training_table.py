@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
-from bootprob.preparation.labels import refuse_unusable_labels
+from bootprob.preparation.labels import usable_labels
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps, text_refused
+from bootprob.runtime.finite_rows import refuse_gaps, refuse_other_numbers, text_refused
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
@@ -61,7 +61,7 @@ def training_table(
     DataError
         A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
-    refuse_unusable_labels(y)
+    y = usable_labels(y)
     frame = as_frame(X)
     if frame is not None and is_mixed(frame) and model.kernel != "precomputed":
         from bootprob.encoding.preprocessing import TablePreprocessor
@@ -69,7 +69,7 @@ def training_table(
         preprocessor = preprocessor or TablePreprocessor()
     if frame is None or preprocessor is None:
         X = X if frame is None else frame
-        refuse_complex(X)
+        refuse_other_numbers(X)
         options = {"ensure_min_samples": 2, "accept_sparse": "csr", "ensure_all_finite": False}
         advice = "give a data frame, whose columns of text are encoded"
         with text_refused("X is an array with text", advice):
@@ -78,7 +78,7 @@ def training_table(
         names = getattr(model, "feature_names_in_", None)
         refuse_gaps(rows, names, frames_filled=True)
         return rows, np.asarray(y), None
-    frame = frame.rename(columns=str)
+    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     X, y = check_X_y(preprocessor.fit_transform(frame), y, dtype=np.float64, ensure_min_samples=2)
     validate_data(model, frame, skip_check_array=True)  # number and names of the columns
     return X, np.asarray(y), preprocessor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from numbers import Real
 from statistics import NormalDist
 
@@ -50,7 +51,8 @@ def check_level(level: float) -> float:
     0.95
     """
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
-        raise DataError(f"level is {level!r}; give a number between 0 and 1, such as 0.95.")
+        shown = reprlib.repr(level)
+        raise DataError(f"level is {shown}; give a number between 0 and 1, such as 0.95.")
     return float(level)
 
 

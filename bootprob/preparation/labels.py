@@ -21,8 +21,8 @@ __all__ = [
     "of_mean_one",
     "refuse_single_groups",
     "refuse_single_rows",
-    "refuse_unusable_labels",
     "spaced_over_classes",
+    "usable_labels",
     "usable_weight",
     "weigh_classes",
 ]
@@ -60,21 +60,24 @@ def usable_weight(weight: Floats) -> Floats:
     return np.where(weight < _LEAST, 0.0, weight)
 
 
-def refuse_unusable_labels(y: ArrayLike) -> None:
-    """Raise a DataError where labels are missing (None, NaN or NA), or text beside numbers.
-
-    NaN in arrays of numbers is scikit-learn's.
+def usable_labels(y: ArrayLike) -> ArrayLike:
+    """Labels as they are given, but those of pandas's own types as numpy has them, exactly.
 
     Parameters
     ----------
     y : array-like, shape (n,)
-        As it was given.
+
+    Raises
+    ------
+    DataError
+        Labels are missing (None, NaN or NA; NaN in arrays of numbers is scikit-learn's), or text
+        beside numbers.
     """
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype != np.object_:
-        return
+        return y
     if dtype is None and not isinstance(y, (list, tuple)):
-        return
+        return y
     import pandas as pd  # which numbers do without
 
     labels = np.asarray(y, dtype=object)
@@ -92,6 +95,8 @@ def refuse_unusable_labels(y: ArrayLike) -> None:
             f"y holds text beside numbers, such as {texts[0]!r} and {others[0]!r}; give labels of "
             "one kind."
         )
+    kind = getattr(dtype, "kind", "O")
+    return labels.astype(bool if kind == "b" else np.int64) if kind in "bi" else y
 
 
 def encode_classes(

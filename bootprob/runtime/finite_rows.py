@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
 
-__all__ = ["refuse_complex", "refuse_gaps", "text_refused"]
+__all__ = ["refuse_gaps", "refuse_other_numbers", "text_refused"]
 
 _OF_TEXT = "could not convert string", "bytes/strings"  # as numpy and scikit-learn say it
 
@@ -27,10 +27,16 @@ def text_refused(what: str, advice: str) -> Iterator[None]:
         raise DataError(f"{what} ({error}); {advice}.") from None
 
 
-def refuse_complex(X: Any) -> None:
-    """Raise a DataError for an array, or a column of a data frame, of complex numbers."""
+def refuse_other_numbers(X: Any) -> None:
+    """Raise a DataError for an array, or a column of a data frame, of complex numbers or times."""
     dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
-    if any(getattr(each, "kind", None) == "c" for each in dtypes):
+    kinds = {getattr(each, "kind", None) for each in dtypes}
+    if kinds & {"m", "M"}:
+        raise DataError(
+            "X holds times or spans of time, whose unit would count; turn them into numbers, or "
+            "fit a data frame with its dates named (a TablePreprocessor)."
+        )
+    if "c" in kinds:
         raise DataError(
             "Complex data not supported: X is of complex numbers; give their real and imaginary "
             "parts as columns."

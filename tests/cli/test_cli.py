@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import typer
 from sklearn.datasets import load_breast_cancer
@@ -831,9 +832,15 @@ def test_warnings_are_one_line() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
-def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "code", "jobs"), [(signal.SIGINT, 130, "1"), (signal.SIGTERM, 143, "2")]
+)
+def test_a_fit_is_stopped(
+    folder: Path, tmp_path: Path, sent: signal.Signals, code: int, jobs: str
+) -> None:
     (tmp_path / "m.model").write_text("old")
     arguments = ["fit", folder / "loans.csv", *_TARGET, "--kernel", "rbf", "--n-bootstraps", "5000"]
+    arguments += ["--jobs", jobs]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *map(str, arguments), "-o", "m.model"],
         cwd=tmp_path,
@@ -847,9 +854,11 @@ def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
         said = b""
         while b"SVMs" not in said and process.poll() is None:
             said += process.stderr.read1()  # type: ignore[attr-defined]
-        process.send_signal(signal.SIGINT)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(sent)
         said += process.communicate(timeout=60)[1]
-    assert process.returncode == 130, said
+    assert process.returncode == code, said
+    assert not psutil.wait_procs(workers, timeout=30)[1]
     assert said.decode().splitlines()[-1].endswith("Stopped.")
     assert b"Traceback" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["m.model"]

@@ -555,3 +555,37 @@ def test_costs_of_rules_are_taken_as_arrays_and_text_is_refused():
         costs.decide(["a"])
     with pytest.raises(DataError, match="interval must hold numbers"):
         costs.decide([0.5], [["a", "b"]])
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.exceptions.LackOfFitWarning")
+@pytest.mark.parametrize("search", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_pipelines_and_searches_are_looked_into(cancer, depth, search):
+    X, y = cancer
+
+    def wrapped(svm, grid):
+        found = GridSearchCV(svm, grid, cv=2) if search else svm
+        for _ in range(depth - 1):
+            found = make_pipeline(StandardScaler(), found)
+        return CostSensitiveClassifier(make_pipeline(found), cost_matrix=[[0, 1], [5, 0]])
+
+    svm = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    with pytest.raises(DataError, match="Vote shares"):
+        wrapped(clone(svm).set_params(calibration=None), {"C": [1.0]}).fit(X, y)
+    model = wrapped(svm, {"C": [1.0]}).fit(X, y)
+    assert model.decide(X[:3]).probability_interval.shape == (3, 2)
+    assert model.oob_costs()["least_cost"].n_rows > 500
+    if search:
+        with pytest.raises(DataError, match="Vote shares"):
+            wrapped(svm, {"calibration": [None]}).fit(X, y)
+
+
+def test_labelled_costs_and_missing_labels(cancer):
+    X, y = cancer
+    svm = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    costs = pd.DataFrame([[0, 5], [1, 0]], index=[True, False], columns=[True, False])
+    malignant = (np.asarray(y) == "malignant").astype(int)
+    model = CostSensitiveClassifier(svm, cost_matrix=costs).fit(X, malignant)
+    assert model.threshold_ == pytest.approx(1 / 6)
+    with pytest.raises(DataError, match="1 labels in y are missing, the first in row 0"):
+        CostSensitiveClassifier(svm).fit(X, [None, *y[1:]])

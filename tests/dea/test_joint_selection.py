@@ -393,6 +393,7 @@ def test_start_is_used(rng):
         ({"clusters": pd.Series({"output 1": "a"}), "cluster_max": 1}, "a label for each"),
         ({"clusters": {"a": [0], "b": [0]}, "cluster_max": 1}, "more than one cluster"),
         ({"clusters": {"a": [0]}, "cluster_max": {"b": 1}}, "no cluster 'b'"),
+        ({"objective": "percentile"}, r"needs percentile \(--percentile\)"),
         ({"clusters": {"a": [0]}, "cluster_max": -1}, "give 0, 1, 2"),
         ({"max_correlation": 2}, "from -1 to 1"),
         ({"time_limit": 0}, "positive number"),
@@ -474,3 +475,10 @@ print(all(loaded), len(loaded) > 0)
         command = [sys.executable, "-c", script, asked]
         said = subprocess.run(command, capture_output=True, check=True, text=True)
         assert said.stdout.split() == ["True", "True"], asked
+
+
+def test_clusters_may_be_numbers(rng):
+    panel = Panel.of(np.ones((5, 1)), rng.uniform(1, 2, (5, 4)))
+    for clusters in ([0, 0, 1, 1], {0: [0, 1], 1: [2, 3]}):
+        found = select_outputs(panel, 2, clusters=clusters, cluster_max={0: 1, 1: 1})
+        assert sorted(j // 2 for j in found.features) == [0, 1]

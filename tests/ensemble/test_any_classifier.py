@@ -20,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import InvalidParameterError
 
 from bootprob import (
     BootstrapClassifier,
@@ -747,3 +748,17 @@ def test_a_checkpoint_without_a_name_is_refused():
     X = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(DataError, match="None for none"):
         BootstrapClassifier(GaussianNB(), n_bootstraps=8, checkpoint="").fit(X, X[:, 0] > 0)
+
+
+def test_parameters_of_classifiers_are_checked_by_them(rng):
+    X = rng.normal(size=(60, 2))
+    with pytest.raises(InvalidParameterError, match="'C' parameter of LogisticRegression"):
+        BootstrapClassifier(LogisticRegression(C=-1.0), n_bootstraps=3).fit(X, X[:, 0] > 0)
+
+
+def test_tensors_are_taken_as_by_machines():
+    X = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
+    model = BootstrapClassifier(LogisticRegression(), n_bootstraps=3, random_state=0)
+    assert model.fit(X.bfloat16(), X[:, 0] > 0).n_features_in_ == 2
+    with pytest.raises(DataError, match=r"give X\.to_dense"):
+        model.fit(X.to_sparse(), X[:, 0] > 0)

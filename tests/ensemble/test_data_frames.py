@@ -11,10 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapClassifier, BootstrapSVC
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.onnx_export.export import export_onnx
@@ -215,3 +216,49 @@ def test_a_pipeline_hands_intervals_on(rng):
     np.testing.assert_array_equal(
         interval, pipeline[-1].proba_interval(pipeline[:-1].transform(rows), 0.8)
     )
+
+
+def test_times_are_no_numbers():
+    numbers = np.random.default_rng(0).normal(size=(60, 2))
+    frame = pd.DataFrame(numbers, columns=["a", "b"])
+    labels = numbers[:, 0] > 0
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    with pytest.raises(DataError, match="times or spans of time"):
+        model.fit((1000 * numbers).astype("datetime64[D]"), labels)
+    model.fit(frame, labels)
+    for one in (pd.Timestamp("2024-01-01"), pd.Timedelta(hours=1)):
+        for later in (frame.assign(a=one), frame.assign(a=one, b=one)):
+            with pytest.raises(DataError, match="times or spans of time"):
+                model.predict_proba(later)
+
+
+def test_columns_of_several_levels_of_names():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)))
+    X.columns = pd.MultiIndex.from_tuples([("x", "a"), ("x", "b"), ("y", "c")])
+    labels = X.iloc[:, 0] > 0
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    assert np.isfinite(model.fit(X.mask(X > 2), labels).predict_proba(X)).all()
+    model = BootstrapClassifier(HistGradientBoostingClassifier(max_iter=5), n_bootstraps=4)
+    assert np.isfinite(model.fit(X.mask(X > 1.5), labels).predict_proba(X)).all()
+
+
+def test_labels_of_pandas_types_are_exact():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    large = pd.Series([2**53, 2**53 + 1, 2**53 + 4] * 20, dtype="Int64")
+    assert model.fit(X, large).classes_.tolist() == [2**53, 2**53 + 1, 2**53 + 4]
+    for kind in ("boolean", "bool[pyarrow]"):
+        labels = pd.Series(X[:, 0] > 0, dtype=kind)
+        assert model.fit(X, labels).classes_.dtype == bool
+
+
+def test_columns_of_other_types_are_named():
+    X = pd.DataFrame({"a": np.random.default_rng(0).normal(size=60)})
+    labels = X["a"] > 0
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    with pytest.raises(DataError, match="'i' holds values of the type interval"):
+        model.fit(X.assign(i=pd.arrays.IntervalArray.from_breaks(range(61))), labels)
+    kind = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))
+    model.fit(X.assign(i=pd.array(list("ab") * 30, dtype=kind)), labels)
+    with pytest.raises(DataError, match="The table has no columns"):
+        model.fit(pd.DataFrame(index=range(60)), labels)

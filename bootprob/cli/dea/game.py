@@ -151,7 +151,8 @@ def _print_game(game: SelectionGame, content: dict[str, Any]) -> None:
 def _print_coalitions(coalitions: list[dict[str, Any]]) -> None:
     rows = [
         [
-            str(one["group"]), str(one["members"]), one["prefers"], f"{one['share']:.1f}",
+            str(one["group"]), str(one["members"]), one["prefers"] if one["share"] else "none",
+            f"{one['share']:.1f}",
             f"{one['mean gain']:+.4f}".replace("-", "−"), f"{one['support']:.1f}",
         ]
         for one in coalitions

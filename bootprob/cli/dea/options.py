@@ -130,7 +130,7 @@ Size = Annotated[
 ObjectiveName = Annotated[
     Objective,
     typer.Option(
-        help="Of the efficiencies: their mean, weighted mean, mean squared distance from 1, "
+        help="Of the efficiencies: their mean, weighted sum over K, mean squared distance from 1, "
         "minimum, or a percentile."
     ),
 ]

@@ -87,7 +87,9 @@ def select(
     if curve:
         found = selection_curve(units.panel, size, **options)
         write_result(output, found.to_frame(), content | {"curve": curve_content(found)})
-        _print_curve(found, n_inputs is not None)
+        weights = options["weights"]
+        of_all = 1.0 if weights is None else sum(weights) / len(weights)  # where all are efficient
+        _print_curve(found, n_inputs is not None, units.panel.n_outputs, 0.01 * of_all)
     else:
         one = select_outputs(units.panel, size, **options)
         write_result(output, one.to_frame(), content | selection_content(one))
@@ -164,7 +166,7 @@ def _print_selection(found: JointSelection, inputs_chosen: bool) -> None:
     )
 
 
-def _print_curve(curve: SelectionCurve, inputs_chosen: bool) -> None:
+def _print_curve(curve: SelectionCurve, inputs_chosen: bool, most: int, least: float) -> None:
     rows = [
         [
             str(size), f"{one.objective:.4f}",
@@ -182,16 +184,17 @@ def _print_curve(curve: SelectionCurve, inputs_chosen: bool) -> None:
 
     from bootprob.dea.selection.summary import suggested_size
 
-    last, enough = curve.sizes[-1], suggested_size(curve)
+    last, enough = curve.sizes[-1], suggested_size(curve, least)
     if enough < last:
-        typer.echo(f"Of p = {enough + 1} to {last}, none contributes 0.01 or more.")
-    elif len(curve.sizes) > 1:
-        typer.echo(f"The last of {last} outputs contributes 0.01 or more: a larger P may pay.")
+        typer.echo(f"Of p = {enough + 1} to {last}, none contributes {least:.3g} or more.")
+    elif len(curve.sizes) > 1 and last < most:
+        said = f"The last of {last} outputs contributes {least:.3g} or more"
+        typer.echo(f"{said}: a larger P may pay.")
 
 
 def _called(selection: JointSelection) -> str:
     return {
-        "mean": "mean efficiency", "weighted": "weighted mean",
+        "mean": "mean efficiency", "weighted": "weighted sum / K",
         "quadratic": "mean squared distance", "minimum": "least efficiency",
     }.get(selection.objective_name, selection.objective_name)  # fmt: skip
 

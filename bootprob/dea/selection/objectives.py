@@ -17,6 +17,7 @@ from bootprob.runtime.arrays import Floats
 __all__ = ["EfficiencyObjective"]
 
 
+_OPTIONS = {"weights": "--weight-column", "percentile": "--percentile"}
 _NAMES = ("mean", "weighted", "quadratic", "minimum", "percentile")
 
 
@@ -69,7 +70,7 @@ class EfficiencyObjective:
             ("weights", weights, "weighted"), ("percentile", percentile, "percentile")
         ):  # fmt: skip
             if value is None and name == owner:
-                raise DataError(f"objective={owner!r} needs {option}.")
+                raise DataError(f"objective={owner!r} needs {option} ({_OPTIONS[option]}).")
             if value is not None and name != owner:
                 raise DataError(
                     f"{option} given with objective={name!r}; only {owner!r} uses that."

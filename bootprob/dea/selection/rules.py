@@ -108,7 +108,7 @@ class SelectionRules:
         rows: list[Floats] = []
         limits: list[float] = []
         if costs is not None and budget is None:
-            raise DataError("costs are given without a budget; give both.")
+            raise DataError("costs are given without a budget (--budget); give both.")
         if budget is not None:
             paid = _costs(costs, panel)
             if not isinstance(budget, Real) or isinstance(budget, bool) or not budget >= 0:
@@ -367,7 +367,9 @@ def _clusters(clusters: Any, panel: Panel) -> dict[str, list[int]]:
 def _counts(counts: Any, names: list[str]) -> dict[str, int]:
     if counts is None:
         return {}
-    named = dict(counts) if isinstance(counts, Mapping) else dict.fromkeys(names, counts)
+    named = dict.fromkeys(names, counts)
+    if isinstance(counts, Mapping):
+        named = {str(name): count for name, count in counts.items()}
     for name, count in named.items():
         if name not in names:
             raise DataError(f"There is no cluster {name!r}; there are {', '.join(names)}.")

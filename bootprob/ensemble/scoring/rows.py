@@ -20,7 +20,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows, take_rows
-from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps, text_refused
+from bootprob.runtime.finite_rows import refuse_gaps, refuse_other_numbers, text_refused
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
@@ -60,7 +60,7 @@ def checked_rows(model: Any, X: Any) -> Rows:
                 "The model was fitted on a data frame with columns of several kinds, or gaps, and "
                 f"is given {type(X).__name__}; give a data frame with the same columns."
             )
-        frame = frame.rename(columns=str)
+        frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
         validate_data(model, frame, reset=False, skip_check_array=True)
         encoded: Rows = preprocessor.transform(frame)
         return encoded
@@ -68,7 +68,7 @@ def checked_rows(model: Any, X: Any) -> Rows:
         X = frame
     if isinstance(rows := take_rows(model, X), DeviceRows):
         return rows
-    refuse_complex(X)
+    refuse_other_numbers(X)
     options = {"reset": False, "accept_sparse": "csr", "ensure_all_finite": False}
     with text_refused("X has text", "the model knows columns of numbers"):
         found = validate_data(model, X, dtype=[np.float64, np.float32], **options)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
-from bootprob.preparation.labels import refuse_unusable_labels
+from bootprob.preparation.labels import usable_labels
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import DeviceRows
 from bootprob.runtime.finite_rows import refuse_gaps, text_refused
@@ -78,7 +78,7 @@ def training_rows(
     DataError
         A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
-    refuse_unusable_labels(y)
+    y = usable_labels(y)
     frame = as_frame(X)
     plain = frame is None or not is_mixed(frame)
     advice = "give a data frame, whose columns are known by name and kind"
@@ -100,7 +100,11 @@ def training_rows(
     from bootprob.encoding.preprocessing import TablePreprocessor
 
     preprocessor = TablePreprocessor()
-    named = _named(X, range(X.shape[1])) if frame is None else frame.rename(columns=str)
+    named = (
+        _named(X, range(X.shape[1]))
+        if frame is None
+        else frame.set_axis(list(map(str, frame.columns)), axis=1)
+    )
     columns = ((name, named.iloc[:, at]) for at, name in enumerate(named.columns))
     alone = {name: _FOR_CLASSIFIERS for name, column in columns if not _is_read(column, name)}
     encoded = preprocessor._fit_but_for(named, alone).transform(named)
