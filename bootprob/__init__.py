@@ -21,8 +21,8 @@ from bootprob.exceptions import (
     ModelFileError,
     UnattainableRateError,
 )
+from bootprob.runtime.late_names import late_names
 from bootprob.runtime.version import __version__
-from bootprob_gpu.public_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.constrained import ConstrainedSVC

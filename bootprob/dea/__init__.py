@@ -19,7 +19,7 @@ Numbers such as (5.19) are formulas of the thesis. x and y are amounts of inputs
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.dea.efficiencies.certificate import Certificate

@@ -8,7 +8,7 @@ docs/intervals.md.
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier

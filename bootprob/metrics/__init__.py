@@ -14,7 +14,7 @@ bag.
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band

@@ -6,7 +6,7 @@ watches. `DriftEvidence` needs no labels, `CalibrationEvidence` does. Guide: doc
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.monitoring.calibration_evidence import CalibrationEvidence

@@ -9,7 +9,7 @@ A page loads nothing and runs nothing. Guide: docs/reports.md.
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.report.dea.figures import box_plots, correlation_matrix

@@ -7,7 +7,7 @@ them. `ColumnRoles` says which columns are no features (groups, weights, times) 
 
 from typing import TYPE_CHECKING
 
-from bootprob_gpu.public_names import late_names
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.tables.held_out import HeldOut

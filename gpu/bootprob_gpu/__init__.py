@@ -4,9 +4,8 @@ This package knows nothing of bootstraps, probabilities, data frames or scikit-l
 labels, multiplicities and a grid, and returns coefficients with a certificate for every model.
 """
 
-from typing import TYPE_CHECKING
-
-from bootprob_gpu.public_names import late_names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bootprob_gpu.certificate import Certificate, Status
@@ -39,25 +38,29 @@ __all__ = [
     "votes",
 ]
 
-__getattr__ = late_names(
-    __name__,
-    {
-        "Certificate": "certificate",
-        "FittedBatch": "models",
-        "InputError": "inputs",
-        "Kernel": "kernels.named",
-        "Problem": "problem",
-        "Solver": "solvers",
-        "Status": "certificate",
-        "choose_solver": "solvers",
-        "fit": "training",
-        "iter_fit": "training",
-        "median_gamma": "kernels.rbf",
-        "model_scores": "scoring.model_scores",
-        "replicate_scores": "scoring.model_scores",
-        "resolve_device": "solvers",
-        "scale_gamma": "kernels.rbf",
-        "vote_shares": "scoring.model_scores",
-        "votes": "scoring.model_scores",
-    },
-)
+_HOMES = {
+    "Certificate": "certificate",
+    "FittedBatch": "models",
+    "InputError": "inputs",
+    "Kernel": "kernels.named",
+    "Problem": "problem",
+    "Solver": "solvers",
+    "Status": "certificate",
+    "choose_solver": "solvers",
+    "fit": "training",
+    "iter_fit": "training",
+    "median_gamma": "kernels.rbf",
+    "model_scores": "scoring.model_scores",
+    "replicate_scores": "scoring.model_scores",
+    "resolve_device": "solvers",
+    "scale_gamma": "kernels.rbf",
+    "vote_shares": "scoring.model_scores",
+    "votes": "scoring.model_scores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for: compiled loops alone need no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -225,10 +225,10 @@ def test_accuracy_is_that_of_the_decisions(rng):
     assert accuracy == pytest.approx((decided == model.y_)[known].mean())
 
 
-def test_a_class_that_is_never_left_out_has_no_rate(rng):
+def test_a_class_that_is_never_left_out_is_refused(rng):
     """All its rows are of one group, which has to be in every sample."""
     X, y = table(rng, 100)
     y[40:45] = "oak"
     model = linear(**QUICK, control="threshold", rates={"oak": 0.5})
-    with pytest.raises(UnattainableRateError, match="No row of class 'oak' was ever left out"):
+    with pytest.raises(DataError, match="All rows of class oak are in one group"):
         model.fit(X, y, groups=np.arange(100) // 5)

@@ -612,3 +612,21 @@ def test_small_probabilities_have_three_digits():
     for value in np.logspace(-5.9, -0.31, 200):
         shown = float(fine_probability(value).rstrip("\u202f%")) / 100
         assert shown == pytest.approx(value, rel=0.005, abs=5e-7)
+
+
+def test_subgroups_may_be_of_a_column_that_the_model_does_not_know(tmp_path):
+    rng = np.random.default_rng(0)
+    known = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    table = known.assign(site=np.where(rng.uniform(size=120) > 0.5, "u", "v"))
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=10, random_state=0)
+    model.fit(known, known["a"] + rng.logistic(size=120) > 0)
+    written = write_report({"l": model}, tmp_path / "r.html", title="t", training=table, by="site")
+    assert "site" in json.dumps(written["models"][0])
+    for models, training, message in (
+        ({"l": model}, table[:50], "training has 50 rows, and fit had 120"),
+        ([model], None, "give a dict of at least one fitted model"),
+        ({"l": 3}, None, "'l' is of the type int"),
+    ):
+        with pytest.raises(DataError, match=message):
+            write_report(models, tmp_path / "other.html", title="t", training=training)
+    assert not (tmp_path / "other.html").exists()

@@ -6,6 +6,7 @@ so that nothing is shown that the JSON file does not hold. It holds no feature v
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -14,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
+from sklearn.utils.validation import _num_samples
 
+from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
 from bootprob.ensemble.fitted import as_fitted, column_names
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import state_of
@@ -58,11 +62,24 @@ def report_content(
 
     The result is as JSON holds it, without NaN: what does not exist is None.
     """
-    if not models:
-        raise DataError("A report needs at least one fitted model, got none.")
-    for model in models.values():
+    if not isinstance(models, Mapping) or not models:
+        raise DataError(
+            f"models is {reprlib.repr(models)}; give a dict of at least one fitted model, by what "
+            "the report is to call it."
+        )
+    for label, model in models.items():
+        if not isinstance(model, BootstrapEnsemble):
+            raise DataError(
+                f"{label!r} is of the type {type(model).__name__}; give ensembles, of a TableModel "
+                "its svc_with_class_names(), and the TableModel as table."
+            )
         state_of(model)
     first = next(iter(models.values()))
+    if training is not None and _num_samples(training) != len(first.y_):
+        raise DataError(
+            f"training has {_num_samples(training)} rows, and fit had {len(first.y_)}; give the "
+            "same, in their order."
+        )
     for label, model in models.items():
         if not (
             np.array_equal(model.classes_, first.classes_)
@@ -94,7 +111,7 @@ def report_content(
                 Measured(
                     *(as_fitted(model), LEVEL, held_out, _out_of_bag(model)),
                     as_fitted(model) if table is None else replace(table, svc=as_fitted(table.svc)),
-                    training,
+                    training if table is not None else _own_columns(model, training),
                     subgroups,
                     None if as_fitted(model) is model else model,
                 ),
@@ -104,6 +121,14 @@ def report_content(
         "comparison": _comparison(models) if len(first.classes_) == 2 else None,
     }
     return plain(content)
+
+
+def _own_columns(model: BootstrapSVC, training: Any) -> Any:
+    """Without columns that are for subgroups alone."""
+    frame, names = as_frame(training), getattr(model, "feature_names_in_", None)
+    if frame is None or names is None or not set(names) <= set(frame.columns):
+        return training
+    return frame[list(names)]
 
 
 def _data(model: BootstrapSVC) -> dict[str, Any]:
