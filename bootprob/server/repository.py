@@ -203,8 +203,8 @@ class Repository:
 
     def _pattern(self, path: str) -> str:
         """What the log calls a path that leads somewhere; it names models that there are."""
-        *before, name, asked = path.split("/")
-        of_model = before == _OF_MODELS and name in self._entries and asked in _ASKED
+        parts = path.split("/")
+        of_model = parts[:-2] == _OF_MODELS and parts[-2] in self._entries and parts[-1] in _ASKED
         return path if path in (*_READ, "/v2/repository/index") or of_model else "(none)"
 
     def _allows(self, request: Request) -> bool:
