@@ -21,7 +21,7 @@ __all__ = [
 
 
 class BootprobError(Exception):
-    """Base of every error that bootprob raises on purpose."""
+    """Base of every error that bootprob raises on purpose; the engine has its own `InputError`."""
 
 
 class DataError(BootprobError, ValueError):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.special import expit
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -542,3 +543,14 @@ def test_constant_machines_are_not_magnified(rng):
     middle = np.nanmean(aligned, axis=0)
     np.testing.assert_allclose(middle, middle[0], atol=1e-12)
     np.testing.assert_allclose(aligned[outside[:, 3], 3], middle[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "auto"])
+def test_a_fit_in_inference_mode_is_the_same(rng, kernel):
+    X = rng.normal(size=(120, 3))
+    model = BootstrapSVC(kernel=kernel, n_bootstraps=4, effort="low", random_state=0)
+    expected = model.fit(X, X[:, 0] > 0).predict_proba(X)
+    with torch.inference_mode():
+        found = model.fit(X, X[:, 0] > 0).predict_proba(X)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)

@@ -18,7 +18,14 @@ from bootprob_gpu.hardware.process_setting import (
     torch_threads,
 )
 
-__all__ = ["few_threads", "in_threads", "one_core_each", "one_core_for_each", "workers"]
+__all__ = [
+    "few_threads",
+    "in_the_callers_mode",
+    "in_threads",
+    "one_core_each",
+    "one_core_for_each",
+    "workers",
+]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -54,6 +61,7 @@ def one_core_each(work: Callable[[slice], T], n_items: int) -> list[T]:
     parts = list(map(slice, bounds[:-1], bounds[1:]))
     if workers() == 1:
         return [work(part) for part in parts]
+    work = in_the_callers_mode(work)
     with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
         return list(pool.map(work, parts))
 
@@ -67,9 +75,15 @@ def one_core_for_each(work: Callable[[S], T], items: Sequence[S], n_threads: int
     count = min(n_threads, len(items))
     if count <= 1:
         return [work(each) for each in items]
-    work = torch.inference_mode(torch.is_inference_mode_enabled())(work)
+    work = in_the_callers_mode(work)
     with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
         return list(pool.map(work, items))
+
+
+def in_the_callers_mode(work: Callable[[S], T]) -> Callable[[S], T]:
+    """The same in torch's inference mode, whatever thread calls it, if this one is in it."""
+    found: Callable[[S], T] = torch.inference_mode(torch.is_inference_mode_enabled())(work)
+    return found
 
 
 @contextmanager

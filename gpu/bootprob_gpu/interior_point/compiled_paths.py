@@ -12,7 +12,7 @@ from torch import Tensor
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.hardware.compiled_blas import workspaces
 from bootprob_gpu.hardware.process_setting import one_blas_thread, one_openmp_thread
-from bootprob_gpu.hardware.threads import workers
+from bootprob_gpu.hardware.threads import in_the_callers_mode, workers
 from bootprob_gpu.interior_point.compiled import (
     BLOCK_NUMBERS,
     OVER_COLUMNS,
@@ -119,7 +119,7 @@ class CompiledPaths:
         # Threads of a matrix product inside threads of a path would fight for the cores.
         with one_blas_thread, ThreadPoolExecutor(self._threads, "", one_openmp_thread) as pool:
             try:
-                list(pool.map(work, range(b)))
+                list(pool.map(in_the_callers_mode(work), range(b)))
             except BaseException:  # Ctrl-C above all: what has not begun need not
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
