@@ -13,6 +13,7 @@ from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.levels import check_level
 from bootprob.metrics.decision_rates import TradeOff, trade_off
+from bootprob.metrics.reliability import numbers_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,8 +160,10 @@ class ControlDisplay(Display):
         >>> display = ControlDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], ax=ax)
         >>> display.figure_.savefig("control.png")  # doctest: +SKIP
         """
-        positive, scores = positives(y_true), np.asarray(y_prob, dtype=float)
-        weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
+        positive, scores = positives(y_true), numbers_of_rows("y_prob", y_prob)
+        weight = np.ones(scores.shape)
+        if sample_weight is not None:
+            weight = numbers_of_rows("sample_weight", sample_weight)
         if not positive.shape == scores.shape == weight.shape or scores.ndim != 1:
             given = positive.shape, scores.shape, weight.shape
             raise DataError(f"Three times the shape (n,) is wanted, not {given}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
@@ -13,7 +14,6 @@ from bootprob.exceptions import DataError
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["COLORS", "Display", "percent_axis", "positives", "rows_of"]
@@ -102,5 +102,7 @@ class Display:
             import matplotlib.pyplot as plt
 
             _, ax = plt.subplots()
+        if not isinstance(ax, Axes):
+            raise DataError(f"ax is of the type {type(ax).__name__}; give one Axes of a figure.")
         self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
         return ax

@@ -296,3 +296,11 @@ def test_displays_are_of_models_of_this_package(model, table):
         ContributionsDisplay(found, row=7)
     with pytest.raises(DataError, match="n_columns is -1"):
         ContributionsDisplay(found, n_columns=-1)
+
+
+def test_what_is_no_axes_or_no_number_is_refused():
+    for ax in (Figure(), Figure().subplots(2)):
+        with pytest.raises(DataError, match="give one Axes of a figure"):
+            ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.8], ax=ax)
+    with pytest.raises(DataError, match="y_prob must hold numbers"):
+        ControlDisplay.from_predictions([0, 1], ["x", "y"])
