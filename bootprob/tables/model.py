@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import as_numbers, level_text, name_rows
-from bootprob.encoding.names import check_columns
+from bootprob.encoding.frames import as_frame
 from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
@@ -83,7 +83,7 @@ class TableModel:
         Parameters
         ----------
         frame : DataFrame (n, columns)
-            The features and the target.
+            The features and the target; of pandas, or what offers Arrow's stream.
         target : str
             The column to predict.
         positive : bool, int, float or str, optional
@@ -118,7 +118,10 @@ class TableModel:
         from bootprob.ensemble.estimator import BootstrapSVC
         from bootprob.ensemble.fitted import of_matrix
 
-        check_columns(frame)
+        known = as_frame(frame)
+        if known is None:
+            raise DataError(f"The table is of the type {type(frame).__name__}; give a data frame.")
+        frame = known
         classes, y = Target.from_table(frame, target, positive, all_classes=all_classes)
         roles = roles or ColumnRoles()
         features, of_rows = roles.features(frame, classes.name), roles.of_rows(frame)

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from bootprob.exceptions import DataError
+from bootprob.tables.model import TableModel
 from bootprob.tables.target import Target, find_column
+from mixed_tables import credit_table
 
 
 @pytest.mark.parametrize(
@@ -49,3 +52,14 @@ def test_whole_numbers_beyond_floats_stay_apart():
     one, y = Target.from_table(pd.DataFrame({"y": column}), "y", str(2**53 + 1))
     assert one.positive == str(2**53 + 1)
     assert y.sum() == 3
+
+
+def test_tables_of_arrow_are_taken_and_arrays_refused() -> None:
+    table = credit_table(60)
+    given = {"kernel": "linear", "C": 1.0, "n_bootstraps": 5, "random_state": 0}
+    known = TableModel.fit(table, "risk", "bad", **given).predict(table)
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    found = TableModel.fit(arrow, "risk", "bad", **given).predict(table)
+    np.testing.assert_allclose(found["probability"], known["probability"], rtol=1e-12)
+    with pytest.raises(DataError, match="The table is of the type ndarray; give a data frame"):
+        TableModel.fit(table.to_numpy(), "risk", **given)  # type: ignore[arg-type]
