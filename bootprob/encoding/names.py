@@ -20,6 +20,7 @@ __all__ = [
     "nameless",
     "refuse_duplicates",
     "similar_name",
+    "with_text_names",
 ]
 
 
@@ -34,6 +35,11 @@ def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
     if frame.shape[1] == 0:
         raise DataError(f"{what} has no columns.")
     refuse_duplicates([str(name) for name in frame.columns], what)
+
+
+def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same, its columns called by text; also where their names have several levels."""
+    return frame.set_axis(list(map(str, frame.columns)), axis=1)
 
 
 def refuse_duplicates(names: list[str], what: str) -> None:

@@ -16,7 +16,7 @@ from bootprob.encoding.column_notes import oddities, why_unread, why_useless
 from bootprob.encoding.columns import Kind, plain_columns
 from bootprob.encoding.dates import DateParts, dates_and_bad
 from bootprob.encoding.encoder import EncodedRows, TableEncoder
-from bootprob.encoding.names import check_columns, check_dates, check_has_columns
+from bootprob.encoding.names import check_columns, check_dates, check_has_columns, with_text_names
 from bootprob.encoding.stored_columns import (
     encoder_of,
     refuse_large_fills,
@@ -463,7 +463,7 @@ def _dates(column: pd.Series, name: str) -> NDArray[np.datetime64]:
 def _as_frame(X: Any) -> pd.DataFrame:
     if not isinstance(X, pd.DataFrame):
         raise DataError(f"A pandas DataFrame is wanted, not {type(X).__name__}.")
-    frame = X.set_axis(list(map(str, X.columns)), axis=1)
+    frame = with_text_names(X)
     check_columns(frame)
     if len(frame) == 0:
         raise DataError("The table has no rows.")

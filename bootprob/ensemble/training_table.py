@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_X_y, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.encoding.names import with_text_names
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import usable_labels
 from bootprob.runtime.arrays import Floats
@@ -78,7 +79,7 @@ def training_table(
         names = getattr(model, "feature_names_in_", None)
         refuse_gaps(rows, names, frames_filled=True)
         return rows, np.asarray(y), None
-    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+    frame = with_text_names(frame)
     X, y = check_X_y(preprocessor.fit_transform(frame), y, dtype=np.float64, ensure_min_samples=2)
     validate_data(model, frame, skip_check_array=True)  # number and names of the columns
     return X, np.asarray(y), preprocessor

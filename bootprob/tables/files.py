@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from bootprob.encoding.names import check_columns, refuse_duplicates
+from bootprob.encoding.names import check_columns, refuse_duplicates, with_text_names
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import replace_when_complete
 from bootprob.tables.csv_files import MISSING, read_csv
@@ -132,7 +132,7 @@ def _read_excel(path: str | os.PathLike[str], text_columns: Collection[str]) -> 
     refuse_duplicates([name.strip() for name in given if name.strip()], str(path))
     texts = {name: str for name in given if name.strip() in text_columns}
     frame = pd.read_excel(path, na_values=[MISSING], dtype=texts, engine="openpyxl")
-    return frame.rename(columns=str)
+    return with_text_names(frame)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from bootprob.encoding.frames import as_frame, dense
+from bootprob.encoding.names import with_text_names
 from bootprob.ensemble.scoring.table_rows import TableRows, new_rows
 from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
@@ -60,7 +61,7 @@ def checked_rows(model: Any, X: Any) -> Rows:
                 "The model was fitted on a data frame with columns of several kinds, or gaps, and "
                 f"is given {type(X).__name__}; give a data frame with the same columns."
             )
-        frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+        frame = with_text_names(frame)
         validate_data(model, frame, reset=False, skip_check_array=True)
         encoded: Rows = preprocessor.transform(frame)
         return encoded

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.encoding.names import with_text_names
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import usable_labels
 from bootprob.runtime.arrays import Floats, Indices
@@ -100,11 +101,7 @@ def training_rows(
     from bootprob.encoding.preprocessing import TablePreprocessor
 
     preprocessor = TablePreprocessor()
-    named = (
-        _named(X, range(X.shape[1]))
-        if frame is None
-        else frame.set_axis(list(map(str, frame.columns)), axis=1)
-    )
+    named = _named(X, range(X.shape[1])) if frame is None else with_text_names(frame)
     columns = ((name, named.iloc[:, at]) for at, name in enumerate(named.columns))
     alone = {name: _FOR_CLASSIFIERS for name, column in columns if not _is_read(column, name)}
     encoded = preprocessor._fit_but_for(named, alone).transform(named)
@@ -140,7 +137,7 @@ def new_rows(model: Any, X: Any) -> TableRows:
         refuse_gaps(matrix, getattr(model, "feature_names_in_", None))
     else:
         named = _named(X, preprocessor.feature_names_in_) if frame is None else frame
-        matrix = preprocessor.transform(named.rename(columns=str))
+        matrix = preprocessor.transform(with_text_names(named))
     return TableRows(X if frame is None else frame, matrix)
 
 

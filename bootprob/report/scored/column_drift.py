@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from bootprob.encoding.columns import MISSING, BadCells
+from bootprob.encoding.names import with_text_names
 from bootprob.exceptions import DataError
 from bootprob.report.scored.drift import population_stability
 from bootprob.runtime.arrays import Floats
@@ -149,7 +150,7 @@ class _Counts:
         self.rows_of: dict[str, pd.Series[Any]] = {}
 
     def add(self, frame: pd.DataFrame) -> None:
-        plain = self.preprocessor.plain(frame.rename(columns=str))
+        plain = self.preprocessor.plain(with_text_names(frame))
         self.n_rows += len(plain)
         for name, kind in self.preprocessor.kinds_.items():
             gaps = plain[name].isna().to_numpy()
