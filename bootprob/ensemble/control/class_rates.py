@@ -160,15 +160,6 @@ def class_offsets(
     """
     K = logits.shape[1]
     offsets = np.zeros(K)
-    for floor in floors:
-        if not ((codes == floor.position) & (weight > 0)).any():
-            raise UnattainableRateError(
-                f"No row of class {floor.label!r} was ever left out, so that nothing is known of "
-                "its rate; it needs rows of several groups, or more bootstrap samples.",
-                rate=str(floor.label),
-                wanted=floor.at_least,
-                attainable=None,
-            )
     farthest = (K + 1) * float(np.ptp(logits[weight > 0])) + 1.0  # beyond it nothing changes
     for _ in range(_ROUNDS):
         before = offsets.copy()
