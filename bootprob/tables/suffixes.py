@@ -45,7 +45,11 @@ def table_suffix(path: str | os.PathLike[str], *, written: bool = False) -> str:
     allowed = _WRITTEN if written else TABLE_SUFFIXES
     suffix = Path(path).suffix.lower() if written else _suffix(path)
     if suffix not in allowed:
-        also = "" if written else f", {' or '.join(_TEXT)} with {', '.join(COMPRESSED)} after it"
+        also = (
+            ""
+            if written
+            else f" ({' and '.join(_TEXT)} also with {', '.join(COMPRESSED)} after it)"
+        )
         raise DataError(
             f"{path}: the name of a table {'to write ' if written else ''}must end in "
             f"{', '.join(allowed[:-1])} or {allowed[-1]}{also}, not in {suffix or 'nothing'}."

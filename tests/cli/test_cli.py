@@ -597,7 +597,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, column
         (["gaps.csv", "--target", "risk"], "'risk' has 2 missing values, in rows 1 and 2;"),
         (["huge.csv", "--target", "risk"], "Column 'amount' holds 1.7e+308 in rows 1, 2, 3, 4, 5"),
         (["bad.parquet", "--target", "risk"], "bad.parquet cannot be read as Parquet: "),
-        (["loans.model", "--target", "risk"], "with .gz, .bz2, .xz after it, not in .model."),
+        (["loans.model", "--target", "risk"], "with .gz, .bz2, .xz after it), not in .model."),
     ],
 )
 def test_fit_with_unusable_tables(

@@ -128,7 +128,7 @@ def test_a_decimal_comma_is_none_where_commas_separate_or_points_are_decimal(
         (
             "table.txt",
             b"a,b\n1,2\n",
-            ".parquet or .xlsx, .csv or .tsv with .gz, .bz2, .xz after it, not in .txt",
+            r"\.parquet or \.xlsx \(\.csv and \.tsv also with \.gz, \.bz2, \.xz after it\), not in",
         ),
         ("table", b"a,b\n1,2\n", "not in nothing"),
         ("table.csv", b"", "is empty"),
