@@ -283,7 +283,11 @@ app.add_typer(dea_app)
 def main() -> None:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, stop)  # workers end with it, and nothing is left half-written
-    app()
+    try:
+        app()
+    finally:  # what was asked for is done, and workers that idle are being sent home
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

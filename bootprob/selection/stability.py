@@ -19,6 +19,7 @@ from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
 from bootprob.preparation.labels import encode_classes, refuse_single_rows
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.progress import progress_bar
+from bootprob.runtime.workers import outcomes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,8 +265,11 @@ def selection_stability(
     chosen = np.empty((len(counts), len(chosen_once)), dtype=bool)
     losses = np.zeros((2, len(METRICS), len(labels)))
     workers = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    with progress_bar("Samples", len(counts), shown=verbose > 0) as advance:
-        for b, (support, lost) in enumerate(workers(jobs)):
+    with (
+        progress_bar("Samples", len(counts), shown=verbose > 0) as advance,
+        outcomes_of(workers, jobs) as outcomes,
+    ):
+        for b, (support, lost) in enumerate(outcomes):
             chosen[b] = support
             losses[:, :, counts[b] == 0] += lost
             advance(1)

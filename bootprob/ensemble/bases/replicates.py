@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.workers import outcomes_of
 
 __all__ = ["Replicate", "Task", "unfitted"]
 
@@ -111,7 +112,8 @@ class Task:
             As of `BootstrapClassifier`.
         """
         calls = (delayed(_train)(self, number, counts[number]) for number in numbers)
-        yield from Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+        with outcomes_of(Parallel(n_jobs=n_jobs, return_as="generator"), calls) as outcomes:
+            yield from outcomes
 
     def fitted_to_all(self, n_jobs: int | None) -> Any:
         """The first candidate, fitted to all rows of weight once."""

@@ -33,6 +33,7 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Shard, ShardResult,
 from bootprob.ensemble.training.train import train_shards
 from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.runtime.progress import progress_bar
+from bootprob.runtime.workers import outcomes_of
 from bootprob_gpu import Problem
 from bootprob_gpu.hardware.memory import free_bytes
 
@@ -205,15 +206,15 @@ def _through_joblib(
             for shard in list(waiting.values())
         )
         failure: Exception | None = None
-        outcomes = pool(calls)
         try:
-            for number, found in outcomes:
-                if isinstance(found, Exception):
-                    failure = found
-                    break
-                advance(waiting.pop(number).size)
-                losses = 0
-                yield number, found
+            with outcomes_of(pool, calls) as outcomes:
+                for number, found in outcomes:
+                    if isinstance(found, Exception):
+                        failure = found
+                        break
+                    advance(waiting.pop(number).size)
+                    losses = 0
+                    yield number, found
         except Exception as error:
             losses += 1
             if losses > _LOSSES:
@@ -224,10 +225,6 @@ def _through_joblib(
                 f"{len(shards)} shards {are} trained again.",
                 stacklevel=2,
             )
-        finally:
-            with warnings.catch_warnings():  # that tasks were cancelled
-                warnings.filterwarnings("ignore", module="joblib", category=UserWarning)
-                outcomes.close()
         if failure is not None:
             raise failure
 
