@@ -281,7 +281,9 @@ def check_columns(wanted: Sequence[str], given: Sequence[str], what: str) -> Non
     if missing:
         shown = ", ".join(missing[:10])
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-        raise DataError(f"{what} lacks {shown}{more}, which the model needs or is to be kept.")
+        raise DataError(
+            f"{what} lacks {shown}{more}, which the model needs, holds costs, or is to be kept."
+        )
     twice = [repr(name) for name in wanted if list(given).count(name) > 1]
     if twice:
         raise DataError(f"{what} has several columns named {', '.join(twice)}; rename them.")

@@ -46,6 +46,8 @@ def checked_output(
     if model is not None:
         paths += (Path(model),)
     target = output.resolve()
+    if not target.name:
+        raise DataError(f"{output} is no name for an output; give one within it.")
     if source.is_dir() and target.is_relative_to(source.resolve()):
         raise DataError(f"{output} lies in the folder that is read; write it elsewhere.")
     check_output(summary_of(target), inputs=paths)

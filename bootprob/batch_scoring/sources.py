@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from bootprob.exceptions import DataError
 from bootprob.tables.files import readable
+from bootprob.tables.folders import files_within
 from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 __all__ = [
@@ -89,7 +90,7 @@ def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
     Raises
     ------
     DataError
-        There is no such file, it is of an unknown kind, or the folder has none or several kinds.
+        There is no such file, it is of an unknown kind, or as `files_within` says.
     """
     path = Path(path)
     if path.is_file():
@@ -102,19 +103,8 @@ def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
     if not path.is_dir():
         what = "is not an ordinary file" if path.exists() else "does not exist"
         raise DataError(f"{path} {what}; give a file or a folder of files to score.")
-    found = []
-    for each in sorted(path.rglob("*")):
-        inside = each.relative_to(path)
-        hidden = any(part.startswith((".", "_")) for part in inside.parts)
-        if not hidden and each.suffix.lower() in SCORED_SUFFIXES and each.is_file():
-            found.append(InputFile(each, inside.as_posix(), _partition(inside)))
-    kinds = {each.path.suffix.lower() for each in found}
-    if len(kinds) != 1:
-        has = f"files of several kinds ({', '.join(sorted(kinds))})" if kinds else "no files"
-        raise DataError(
-            f"The folder {path} has {has}; give one with {' or '.join(SCORED_SUFFIXES)}."
-        )
-    return found
+    inside = ((each, each.relative_to(path)) for each in files_within(path))
+    return [InputFile(each, name.as_posix(), _partition(name)) for each, name in inside]
 
 
 def _partition(inside: Path) -> dict[str, str | None]:

@@ -6,6 +6,7 @@ only repeats them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -96,6 +97,12 @@ def _positive_numbers(text: str) -> list[float]:
     return values if all(0 < value < float("inf") for value in values) else []
 
 
+def _check_finite(value: float | None) -> float | None:
+    if value is not None and math.isinf(value):
+        raise typer.BadParameter(f"{value} is too large.")
+    return value
+
+
 def _of_fit(parameter: str | None = None, *others: str, report: bool = True) -> dict[str, Any]:
     """Metadata of an option of ``fit``, of other commands by name, and of ``report``.
 
@@ -159,6 +166,7 @@ class FittingOptions:
         typer.Option(
             "--coef0",
             min=0,
+            callback=_check_finite,
             metavar="NUMBER",
             help="Of the poly kernel: above 0, lower degrees count too. Default: 0.",
         ),

@@ -33,8 +33,14 @@ _PANEL = "Of a scored table"
 
 
 def _check_cost(value: float | None) -> float | None:
-    if value is not None and not 0 < value < float("inf"):
-        raise typer.BadParameter(f"{value:g} is no cost; give a positive number in any unit.")
+    if value is None:
+        return value
+    from bootprob.encoding.columns import LARGEST_CELL
+
+    if not 0 < value <= LARGEST_CELL:
+        raise typer.BadParameter(
+            f"{value:g} is no cost; give a positive number, up to {LARGEST_CELL:g}, in any unit."
+        )
     return value
 
 
@@ -221,10 +227,12 @@ def report_scored(
             progress=advance,
         )
     decisions = content["decisions"]
+    left = decisions.get("n_left_undecided")  # of two classes
     typer.echo(
         f"{counted(content['table']['n_scored'], 'scored row')}, "
         f"{decisions['n_undecided']} of them undecided "
-        f"({decisions['share_undecided']:.1%})."
+        f"({decisions['share_undecided']:.1%})"
+        + (f" by their intervals; the model leaves {left} undecided." if left is not None else ".")
     )
     print_report(output)
 

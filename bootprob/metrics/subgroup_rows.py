@@ -123,4 +123,4 @@ def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]
 
 
 def _moved(codes: NDArray[np.intp], to: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.where(codes < 0, -1, to[codes])
+    return np.where(codes < 0, -1, to[codes]) if len(to) else codes

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import sys
 import threading
+import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType
 from typing import Any
 
 import joblib
 
-__all__ = ["outcomes_of"]
+__all__ = ["after_parent", "end_with_parent", "outcomes_of"]
 
 _MANAGER = "ExecutorManagerThread"  # of loky, who has ended its workers by then
+_WORKER = "LokyProcess"
 
 
 @contextmanager
@@ -44,6 +50,34 @@ def outcomes_of(pool: joblib.Parallel, calls: Iterable[Any]) -> Iterator[Generat
                 # That tasks were cancelled is what was asked for.
                 warnings.filterwarnings("ignore", module="joblib", category=UserWarning)
                 outcomes.close()
+
+
+def after_parent(call: Callable[[], None]) -> None:
+    """Call it, in a thread, once the process that started this one is gone, killed perhaps.
+
+    Nothing on Windows, which does not tell, and in a process that Python did not start.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or sys.platform == "win32":
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent.pid:
+            time.sleep(1.0)
+        call()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@cache
+def end_with_parent() -> None:
+    """Have this process, if it is one of joblib's, end with the one that gives it tasks.
+
+    To be called in a task. A worker that writes what it found to a pipe which nobody reads any more
+    would stay for good.
+    """
+    if multiprocessing.current_process().name.startswith(_WORKER):
+        after_parent(lambda: os._exit(1))
 
 
 @contextmanager

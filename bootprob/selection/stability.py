@@ -19,7 +19,7 @@ from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
 from bootprob.preparation.labels import encode_classes, refuse_single_rows
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.progress import progress_bar
-from bootprob.runtime.workers import outcomes_of
+from bootprob.runtime.workers import end_with_parent, outcomes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -297,6 +297,7 @@ def _replicate(
     seed: Sequence[int],
 ) -> tuple[Bools, Floats]:
     """Columns chosen on a sample, and losses (2, metrics, rows left out) of the two models."""
+    end_with_parent()
     rows = np.repeat(np.arange(len(labels)), drawn)
     support = _choose(selector, _safe_indexing(table, rows), labels[rows], seed)
     inside = _losses(model, table, labels, classes, drawn, support, seed)

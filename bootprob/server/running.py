@@ -25,6 +25,7 @@ from uvicorn.supervisors import Multiprocess
 
 from bootprob.exceptions import DataError
 from bootprob.persistence.save_load import load
+from bootprob.runtime.workers import after_parent
 from bootprob.server.app import create_app
 from bootprob.server.certificates import check_certificate
 from bootprob.server.connections import BoundedProtocol, Connections
@@ -204,10 +205,23 @@ def run(
     del app
     with tempfile.TemporaryDirectory(prefix="bootprob-metrics-") as folder:
         os.environ[SHARED_FOLDER] = folder  # of the workers, which begin anew
+        supervisor = _Supervisor(config, [listening])
         try:
-            Multiprocess(config, [listening]).run()
+            supervisor.run()
         finally:
             del os.environ[SHARED_FOLDER]
+    if supervisor.interrupted:
+        raise KeyboardInterrupt
+
+
+class _Supervisor(Multiprocess):
+    """uvicorn's, and whether Ctrl-C ended it."""
+
+    interrupted = False
+
+    def handle_int(self) -> None:
+        self.interrupted = True
+        super().handle_int()
 
 
 def _check_grpc(host: str, port: int) -> None:
@@ -255,6 +269,7 @@ def _make_server(
     if workers > 1:
         import torch
 
+        after_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))  # none is left to end it
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
     tokens, stopping = None if token is None else Tokens(token), Stopping()
     counts = Counts() if metrics else None

@@ -36,6 +36,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _TAIL = 2**20  # bytes
 MISSING = "?"
 """A missing value, beside the empty cell and the marks that pandas knows."""
+_GAPS = ["", MISSING, "NA", "NaN", "nan", "null", "NULL"]  # of a file read in batches
 
 
 class UnclearRowsError(ValueError):
@@ -205,25 +206,44 @@ def csv_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read columns of known types, batch by batch: no rows may decide that one is another kind.
 
-    Names are as they are written; the first rows of the column `number` tell the decimal mark.
+    Names are those of `separator_and_names`; the first rows of the column `number` tell the decimal
+    mark. Text is without blanks before it.
     """
+    import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    separator, _ = separator_and_names(path)
+    separator, names = separator_and_names(path)
     decimal = "."
     if separator != ",":
-        shown = pd.read_csv(path, sep=separator, usecols=[number], nrows=1000, dtype=str)
+        shown = pd.read_csv(
+            path, sep=separator, usecols=[number], nrows=1000, dtype=str, skipinitialspace=True
+        )
         if shown.iloc[:, 0].str.contains(",", regex=False, na=False).any():
             decimal = ","
-    yield from pa_csv.open_csv(
+    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    with pa_csv.open_csv(path, parse_options=parsing) as file:
+        as_written = dict(zip(names, file.schema.names, strict=True))  # with blanks before them
+    for batch in pa_csv.open_csv(
         path,
         read_options=pa_csv.ReadOptions(block_size=2**23),
-        parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        parse_options=parsing,
         convert_options=pa_csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
+            column_types={as_written[name]: kind for name, kind in types.items()},
+            include_columns=[as_written[name] for name in types],
             strings_can_be_null=True,
-            null_values=["", MISSING, "NA", "NaN", "nan", "null", "NULL"],
+            null_values=_GAPS,
             decimal_point=decimal,
         ),
-    )
+    ):
+        columns = [_without_blanks(column) for column in batch.columns]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(dict(types)))
+
+
+def _without_blanks(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return column
+    text = pc.utf8_ltrim_whitespace(column)
+    return pc.if_else(pc.is_in(text, pa.array(_GAPS)), None, text)

@@ -57,8 +57,8 @@ class MistakeCosts:
             usable = bool(cost) if isinstance(cost, str) else 0 < cost <= LARGEST_CELL
             if not usable:
                 raise DataError(
-                    f"The cost of {what} is {cost!r}; give a number above 0 in any unit, "
-                    "or the name of a column of such numbers."
+                    f"The cost of {what} is {cost!r}; give a number above 0, up to "
+                    f"{LARGEST_CELL:g}, in any unit, or the name of a column of such numbers."
                 )
 
     @property

@@ -273,12 +273,20 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1")
     (tmp_path / "names.csv").write_text("months,amount\n1,2\n")
     (tmp_path / "nothing.csv").touch()
+    packed, linked = tmp_path / "packed", tmp_path / "linked"
+    for each in (packed, linked):
+        each.mkdir()
+        write(rows_of(rng, 10), each / "a.csv")
+    (packed / "b.csv.gz").write_bytes(b"")
+    (linked / "b.csv").symlink_to(tmp_path / "gone.csv")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     cases = [
         (tmp_path / "none.csv", "out.csv", "does not exist"),
-        (lake / "empty", "out.csv", "has no files"),
-        (tmp_path, "../out.csv", "files of several kinds"),
+        (lake / "empty", "out.csv", "has no tables"),
+        (tmp_path, "../out.csv", "must be of one kind"),
+        (packed, "out.csv", "has a.csv and b.csv.gz; all of its tables"),
+        (linked, "out.csv", "b.csv is a link that leads nowhere"),
         (folder / "m.model", "out.csv", "must end in .csv"),
         (tmp_path / "broken.parquet", "out.csv", "broken.parquet cannot be read"),
         (tmp_path / "broken.arrow", "out.csv", "broken.arrow cannot be read"),
@@ -291,6 +299,8 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
         (good, "nowhere/out.csv", "does not exist"),
     ]
     before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError, match="/ is no name for an output"):
+        score_dataset(folder / "m.model", good, Path("/"))
     for source, output, message in cases:
         with pytest.raises(DataError, match=message):
             score_dataset(folder / "m.model", source, tmp_path / output)

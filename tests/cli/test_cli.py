@@ -865,6 +865,27 @@ def test_a_fit_is_stopped(
     assert (tmp_path / "m.model").read_text() == "old"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_workers_do_not_outlive_a_killed_fit(folder: Path, tmp_path: Path) -> None:
+    arguments = ["fit", folder / "loans.csv", *_TARGET, "--kernel", "rbf", "--n-bootstraps", "5000"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments), "--jobs", "2", "-o", "m.model"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"FORCE_COLOR": "1"},  # so that the progress bar moves
+    )
+    with process:
+        assert process.stderr is not None
+        said = b""
+        while said.count(b"SVMs") < 20 and process.poll() is None:  # workers are at work
+            said += process.stderr.read1()  # type: ignore[attr-defined]
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        assert not psutil.wait_procs(workers, timeout=60)[1]
+    assert len(workers) >= 2
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
 def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
     import resource

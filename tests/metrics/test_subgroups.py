@@ -166,6 +166,8 @@ def test_names_of_subgroups(rng):
         (["a", "b"], "by has 2 values, and there are 400 rows"),
         (np.zeros((400, 2)), r"by has the shape \(400, 2\); give one value a row"),
         (["a"] * 400, "is 'a' in all rows"),
+        ([None] * 400, "is 'missing' in all rows"),
+        (np.full(400, np.nan), "is 'missing' in all rows"),
         ([f"s{k}" for k in range(400)], "30 at most"),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -13,6 +14,7 @@ from bootprob.report.model import column_effects
 from bootprob.report.wording import fine_probability
 from bootprob.tables.held_out import HeldOut
 from bootprob.tables.model import TableModel
+from bootprob.tables.roles import ColumnRoles
 from mixed_tables import credit_table
 
 TABLE = credit_table(120)
@@ -103,3 +105,22 @@ def test_models_and_tables_without_a_section(loans, tmp_path, monkeypatch):
     assert (said["importance"]["n_rows"], said["importance"]["n_repeats"]) == (70, 1)
     monkeypatch.setattr(column_effects, "_WORK", 1_000)
     assert report(loans, tmp_path, training=TABLE, table=loans)[1] is None
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_curves_of_dates(tmp_path, with_model):
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2024-01-01") + np.arange(150).astype("timedelta64[D]")
+    table = pd.DataFrame({"opened": days.astype(str), "size": rng.normal(size=150)})
+    table["late"] = np.where(rng.logistic(size=150) < (np.arange(150) - 75) / 15, "yes", "no")
+    fitting = {"kernel": "linear", "C": 1.0, "n_bootstraps": 10, "random_state": 0}
+    model = TableModel.fit(table, "late", "yes", roles=ColumnRoles(dates=("opened",)), **fitting)
+    training = {"training": table} if with_model else {"held_out": HeldOut.of_table(model, table)}
+    page, said = report(model, tmp_path, table=model, **training)
+    curve = said["dependence"][0]
+    assert curve["column"] == "opened"
+    assert days[0] < np.datetime64(curve["values"][0])
+    assert np.datetime64(curve["values"][-1]) < days[-1]
+    expected = partial_dependence(model, "opened", table, values=curve["values"])
+    np.testing.assert_allclose(curve["log_odds"], expected.log_odds)
+    assert all(f">{day}<" in page for day in curve["values"])

@@ -108,6 +108,18 @@ class TestNumbers:
             assert row["probability"] == table["probability"][row["row"] - 1]
             assert row["reach"] == pytest.approx(reach[row["row"] - 1])
 
+    @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+    def test_what_the_model_left_undecided(self, table, tmp_path, rng, suffix):
+        table.insert(6, "threshold", 0.5)
+        table.insert(7, "undecided", rng.random(400) < 0.1)
+        assert list(table)[5:8] == ["label", "threshold", "undecided"]
+        write_table(table, tmp_path / f"scored.{suffix}")
+        found = scored_content(tmp_path / f"scored.{suffix}")["decisions"]
+        assert found["n_left_undecided"] == table["undecided"].sum()
+        assert found["n_undecided"] == numbers_of(table, tmp_path)["decisions"]["n_undecided"]
+        own = table.rename(columns={"undecided": "kept"}).assign(undecided="of the user's")
+        assert numbers_of(own, tmp_path)["decisions"]["n_left_undecided"] is None
+
     def test_expected_costs_row_by_row(self, table, tmp_path, rng):
         table["label"] = np.where(rng.random(400) < 0.2 + 0.6 * table["probability"], "bad", "good")
         found = numbers_of(table, tmp_path, costs=COSTS)["cost"]
@@ -182,7 +194,8 @@ class TestFiles:
             assert list(numbers_in(found[part])) == pytest.approx(numbers, rel=1e-12), part
 
     @pytest.mark.parametrize(
-        "kind", ["csv", "semicolons", "decimal commas", "tabs", "feather", "arrow", "dictionary"]
+        "kind",
+        ["csv", "blanks", "semicolons", "decimal commas", "tabs", "feather", "arrow", "dictionary"],
     )
     def test_every_kind_says_the_same(self, table, tmp_path, expected, kind):
         path = tmp_path / "scored.csv"
@@ -190,6 +203,8 @@ class TestFiles:
         if kind in separators:
             decimal = "," if kind == "decimal commas" else "."
             table.to_csv(path, index=False, sep=separators[kind], decimal=decimal)
+        elif kind == "blanks":
+            path.write_text("\n" + table.to_csv(index=False).replace(",", ", "))
         else:
             path = tmp_path / f"scored.{'parquet' if kind == 'dictionary' else kind}"
             if kind == "dictionary":
@@ -306,7 +321,11 @@ class TestRefusals:
         with pytest.raises(DataError, match="no column 'name' to tell rows apart"):
             numbers_of(table, tmp_path, id_column="name")
         (tmp_path / "empty").mkdir()
-        with pytest.raises(DataError, match="folder without tables"):
+        with pytest.raises(DataError, match="has no tables"):
+            write_scored_report(tmp_path / "empty", tmp_path / "r.html")
+        table.to_csv(tmp_path / "empty" / "a.csv", index=False)
+        table.to_csv(tmp_path / "empty" / "b.csv.gz", index=False)
+        with pytest.raises(DataError, match=r"has a.csv and b.csv.gz"):
             write_scored_report(tmp_path / "empty", tmp_path / "r.html")
         (tmp_path / "damaged.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match="cannot be read as a scored table"):

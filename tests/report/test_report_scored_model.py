@@ -138,6 +138,16 @@ class TestColumns:
         assert purpose.unknown == {"boat": 26, "<b>": 1}
         assert purpose.n_unknown == 27
 
+    def test_columns_of_one_level(self, rng):
+        table = pd.DataFrame(
+            {"size": rng.normal(size=80), "flag": np.where(rng.random(80) < 0.4, "X", None)}
+        )
+        table["late"] = np.where(rng.logistic(size=80) < table["size"], "yes", "no")
+        fitted = TableModel.fit(table, "late", "yes", kernel="linear", C=1.0, n_bootstraps=10)
+        assert fitted.preprocessor.get_feature_names_out().tolist() == ["size", "flag=X"]
+        _, found = column_drift(fitted, [table])
+        assert {column.column: column.moved for column in found} == {"size": False, "flag": False}
+
     def test_ugly_tables(self, model, new):
         with pytest.raises(DataError, match="lacks the column 'months'"):
             column_drift(model, [new.drop(columns="months")])
@@ -310,6 +320,7 @@ class TestCommand:
                 "--cost-false-positive and --cost-false-negative belong together",
             ),
             ("scored.csv --cost-fp 1 --cost-fn -1", 2, "-1 is no cost"),
+            ("scored.csv --cost-fp 1 --cost-fn 1e160", 2, "1e+160 is no cost"),
             ("scored.csv --level 95", 2, "does not lie between 0 and 1"),
             ("scored.csv --input new.csv", 2, "--input needs --model"),
             ("m.model --level 0.9", 2, "--level: only for a table that was scored already"),

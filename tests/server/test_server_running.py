@@ -188,6 +188,17 @@ def test_a_killed_worker_is_replaced(model_file, rng):
         assert server.process.wait(30) == 0
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.endurance
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_workers_end_with_their_parent(model_file, sent, code):
+    with running(model_file, "--workers", "2", "--no-metrics") as server:
+        workers = psutil.Process(server.process.pid).children(recursive=True)
+        server.process.send_signal(sent)
+        assert server.process.wait(60) == code
+        assert not psutil.wait_procs(workers, timeout=60)[1]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.workers import outcomes_of
+from bootprob.runtime.workers import end_with_parent, outcomes_of
 
 __all__ = ["Replicate", "Task", "unfitted"]
 
@@ -125,6 +125,7 @@ class Task:
 
 
 def _train(task: Task, number: int, count: NDArray[np.unsignedinteger[Any]]) -> Replicate:
+    end_with_parent()
     inside, left_out = np.flatnonzero((count > 0) & (task.weight > 0)), np.flatnonzero(count == 0)
     weight, others = count[inside] * task.weight[inside], _safe_indexing(task.X, left_out)
     random = np.random.default_rng(np.random.SeedSequence([*task.entropy, number]))

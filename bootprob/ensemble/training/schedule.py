@@ -33,7 +33,7 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Shard, ShardResult,
 from bootprob.ensemble.training.train import train_shards
 from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.runtime.progress import progress_bar
-from bootprob.runtime.workers import outcomes_of
+from bootprob.runtime.workers import end_with_parent, outcomes_of
 from bootprob_gpu import Problem
 from bootprob_gpu.hardware.memory import free_bytes
 
@@ -277,6 +277,7 @@ def _train_alone(
     small: tuple[list[int], int | None, dict[str, Any], Recipe],
 ) -> tuple[int, Arrays | Exception]:
     """Train one shard wherever this is called; its number and arrays, or what was raised."""
+    end_with_parent()
     [scale], (entropy, size, grid, recipe) = own, small
     try:
         draws = Draws(codes, drawing_weight, entropy, size, groups)

@@ -165,10 +165,12 @@ def _curve(
     curve = partial_dependence(
         explained, column, background, values=values, level=level, label=label
     )
+    of_dates = found.dates(column) is not None
     return {
         "column": curve.column,
-        "of_levels": found.levels(curve.column) is not None,
-        "values": curve.values,
+        "of_levels": found.levels(column) is not None,
+        "of_dates": of_dates,
+        "values": np.datetime_as_string(curve.values, "D") if of_dates else curve.values,
         "log_odds": curve.log_odds,
         "interval": curve.interval,
         "probability": curve.probability,
@@ -186,9 +188,13 @@ def _compared(state: TwoClassState) -> int:
 def _values(found: Explained, rows: Floats, column: str) -> Any:
     """Where a curve is looked at: levels or numbers that several rows share, or between quantiles.
 
-    Never at the number of a single row.
+    Never at the number, or the date, of a single row.
     """
-    own, levels = rows[:, found.features(column)], found.levels(column)
+    own, levels, dates = rows[:, found.features(column)], found.levels(column), found.dates(column)
+    if dates is not None:
+        first, last = np.quantile(own[:, 0], _ENDS)
+        days = np.unique(np.linspace(first, last, _VALUES).round()).astype("timedelta64[D]")
+        return dates.first.astype("datetime64[D]") + days
     if levels is not None:
         of_level = own.sum(axis=0)
         often = np.argsort(-of_level, kind="stable")[:_FEW]

@@ -120,7 +120,7 @@ def _known(model: TableModel) -> tuple[dict[str, float], dict[str, float]]:
     names = model.preprocessor.get_feature_names_out().tolist()
     svc = model.svc
     for name, place in model.preprocessor.encoder_.told.items():
-        if place.stop - place.start == 1:  # of a date, days
+        if model.preprocessor.kinds_[name] == "date":  # alone, of its days
             names[place.start] = name
     return (
         dict(zip(names, svc.center_.tolist(), strict=True)),

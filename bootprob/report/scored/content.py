@@ -278,6 +278,7 @@ def _decisions(counts: ScoredCounts, id_column: str | None) -> dict[str, Any]:
         "n_asked": None
         if counts.asked is None
         else sum(sums.n_rows for sums in counts.asked.values()),
+        "n_left_undecided": counts.left_undecided,
         "id_column": id_column,
         "listed": counts.listed(),
     }

@@ -117,6 +117,8 @@ class ScoredCounts:
         Rows by the position of their label.
     asked : dict of int to Sums or None
         Of these, the rows about which a person is to be asked; None where the table does not say.
+    left_undecided : int or None
+        Rows that the model leaves undecided; None where the table does not say.
     above : dict of int to int
         Rows of each label with a probability above the threshold that decided them.
     undecided : dict of bool to int
@@ -139,6 +141,7 @@ class ScoredCounts:
         self.by_cost = {0: Sums(), 1: Sums(), ASK: Sums()}
         self.by_threshold = {False: Sums(), True: Sums()}
         self.asked: dict[int, Sums] | None = None
+        self.left_undecided: int | None = None
         self.decided_above = (np.inf, -np.inf)
         self.by_label: dict[int, Sums] = {}
         self.above: dict[int, int] = {}
@@ -179,6 +182,8 @@ class ScoredCounts:
             if batch.ask is not None:
                 self.asked = {} if self.asked is None else self.asked
                 self.asked.setdefault(label, Sums()).add(batch, rows & batch.ask)
+        if batch.undecided is not None:
+            self.left_undecided = (self.left_undecided or 0) + int(batch.undecided.sum())
         self._count(p, batch.upper - batch.lower)
         # As in `bootprob.costs.matrix.Decisions.stable`.
         open_ = (batch.lower <= threshold) & (batch.upper > threshold)

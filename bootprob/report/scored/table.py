@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.tables.csv_files import csv_batches, separator_and_names
+from bootprob.tables.folders import files_within
 from bootprob.tables.mistake_costs import ASKING_COLUMNS
 from bootprob.tables.suffixes import SCORED_SUFFIXES
 
@@ -61,6 +63,8 @@ class ScoredBatch:
         The column that tells rows apart.
     ask : ndarray of bool, shape (m,), or None
         Whether a person is to be asked; None where the table does not say.
+    undecided : ndarray of bool, shape (m,), or None
+        Whether the model leaves the row undecided; None where the table does not say.
     """
 
     n_rows: int
@@ -72,6 +76,7 @@ class ScoredBatch:
     threshold: Floats | None
     id: pa.Array | None
     ask: NDArray[np.bool_] | None = None
+    undecided: NDArray[np.bool_] | None = None
 
 
 class ScoredTable:
@@ -110,6 +115,7 @@ class ScoredTable:
         self.missing = [name for name in SCORED_COLUMNS if name not in names]
         self._says_threshold = _THRESHOLD in names
         self._says_ask = set(ASKING_COLUMNS) <= set(names)  # "ask" alone may be of the user's
+        self._says_undecided = (_THRESHOLD, "undecided") in pairwise(names)
         self.of_several_classes = {"label"} == set(SCORED_COLUMNS) - set(self.missing) and any(
             name.startswith("p_") for name in names
         )
@@ -140,6 +146,7 @@ class ScoredTable:
         """
         names = [*SCORED_COLUMNS, *([_THRESHOLD] if self._says_threshold else [])]
         names += ["ask"] if self._says_ask else []
+        names += ["undecided"] if self._says_undecided else []
         if self.id_column is not None and self.id_column not in names:
             names.append(self.id_column)
         for batch, first in self.read(names, _NUMBERS):
@@ -201,15 +208,16 @@ class ScoredTable:
             label=label[known],
             threshold=None if threshold is None else threshold[known],
             id=ids,
-            ask=self._asked(batch)[known] if self._says_ask else None,
+            ask=self._truths(batch, "ask")[known] if self._says_ask else None,
+            undecided=self._truths(batch, "undecided")[known] if self._says_undecided else None,
         )
 
-    def _asked(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-        """The column "ask", of truth values or, in CSV files, of their names."""
-        texts = [str(value).lower() for value in batch.column("ask").to_pylist()]
+    def _truths(self, batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
+        """A column of truth values or, in CSV files, of their names."""
+        texts = [str(value).lower() for value in batch.column(name).to_pylist()]
         if unknown := next((text for text in texts if text not in _TRUTH), None):
             raise DataError(
-                f"{self.path}: the column 'ask' holds {unknown!r}, not true and false, which "
+                f"{self.path}: the column {name!r} holds {unknown!r}, not true and false, which "
                 "bootprob predict writes there."
             )
         return np.array(texts) == "true"
@@ -263,26 +271,16 @@ def number_text(text: str) -> str:
 
 def _files(path: Path) -> list[Path]:
     """The files of a table, all of one kind."""
-    files = [path]
     if path.is_dir():
-        files = sorted(
-            file
-            for file in path.rglob("*")
-            if file.is_file()
-            and not any(part[0] in "._" for part in file.relative_to(path).parts)
-            and file.suffix.lower() in SCORED_SUFFIXES
-        )
-        if not files:
-            raise DataError(f"{path} is a folder without tables ({', '.join(SCORED_SUFFIXES)}).")
-    elif not path.exists():
+        return files_within(path)
+    if not path.exists():
         raise DataError(f"There is no file {path}.")
-    kinds = sorted({file.suffix.lower() for file in files})
-    if len(kinds) > 1 or kinds[0] not in SCORED_SUFFIXES:
+    if path.suffix.lower() not in SCORED_SUFFIXES:
         raise DataError(
-            f"{path}: a scored table is of one kind of {', '.join(SCORED_SUFFIXES)}, "
-            f"not {' and '.join(kinds) or 'nothing'}. A table to fit needs its target named."
+            f"{path}: a scored table is one of {', '.join(SCORED_SUFFIXES)}, not "
+            f"{path.suffix or 'nothing'}. A table to fit needs its target named."
         )
-    return files
+    return [path]
 
 
 def _column_names(file: Path) -> list[str]:

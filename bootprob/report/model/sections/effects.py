@@ -87,14 +87,14 @@ def curves(found: list[dict[str, Any]], name: str, label: str) -> Picture:
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
         for ax, curve in zip(axes, found, strict=True):
-            values = np.array(curve["values"])
+            values = np.array(curve["values"], dtype="M8[D]" if curve["of_dates"] else None)
             if curve["of_levels"]:
                 values = np.array([short(each, 12) for each in curve["values"]], dtype=object)
             ends = np.array(curve["log_odds"]), np.array(curve["interval"])
             shown = PartialDependence(short(curve["column"]), values, *ends)
             PartialDependenceDisplay(shown).plot(ax)
             ax.set_ylabel("")
-            if not curve["of_levels"] and len(values) <= _TICKS:
+            if not _in_words(curve) and len(values) <= _TICKS:
                 ax.set_xticks(values)
         figure.supylabel(f"probability of {short(label, 24)}", fontsize=9)
 
@@ -110,14 +110,18 @@ def curves(found: list[dict[str, Any]], name: str, label: str) -> Picture:
 
 def _written(curve: dict[str, Any]) -> list[str]:
     """The values of a curve."""
-    return curve["values"] if curve["of_levels"] else number(curve["values"])
+    return curve["values"] if _in_words(curve) else number(curve["values"])
+
+
+def _in_words(curve: dict[str, Any]) -> bool:
+    return bool(curve["of_levels"] or curve["of_dates"])
 
 
 def _table(curve: dict[str, Any]) -> FigureTable:
     """The points of a curve."""
     column, ends = curve["column"], list(zip(*curve["probability_interval"], strict=True))
     values = curve["values"]
-    first = Column(column, values) if curve["of_levels"] else Column.of(column, values, number)
+    first = Column(column, values) if _in_words(curve) else Column.of(column, values, number)
     of_probability = (
         ("Probability", curve["probability"]),
         ("Interval from", ends[0]),
