@@ -28,13 +28,14 @@ def files_within(folder: Path) -> list[Path]:
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
     ]
     kinds = {path.suffix.lower(): path.name for path in found}
-    usual = f"one of {', '.join(SCORED_SUFFIXES)}"
+    usual = " or ".join((", ".join(SCORED_SUFFIXES[:-1]), SCORED_SUFFIXES[-1]))
     if not kinds:
-        raise DataError(f"The folder {folder} has no tables; give one with files of {usual}.")
+        raise DataError(f"The folder {folder} has no tables; give one with files in {usual}.")
     if len(kinds) > 1 or not set(kinds) <= set(SCORED_SUFFIXES):
         raise DataError(
             f"The folder {folder} has {' and '.join(map(kinds.__getitem__, sorted(kinds)))}; all "
-            f"of its tables must be of one kind, {usual}. Names that begin with _ are passed over."
+            f"of its tables must end in {usual}, and in one of these. Names that begin with _ are "
+            "passed over."
         )
     lost = [path for path in found if not path.is_file()]
     if lost:

@@ -284,7 +284,7 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
     cases = [
         (tmp_path / "none.csv", "out.csv", "does not exist"),
         (lake / "empty", "out.csv", "has no tables"),
-        (tmp_path, "../out.csv", "must be of one kind"),
+        (tmp_path, "../out.csv", "and in one of these"),
         (packed, "out.csv", "has a.csv and b.csv.gz; all of its tables"),
         (linked, "out.csv", "b.csv is a link that leads nowhere"),
         (folder / "m.model", "out.csv", "must end in .csv"),
