@@ -35,6 +35,7 @@ def folder(tmp_path: Path) -> Path:
     for name, each in tables.items():
         each.to_csv(tmp_path / "csv" / "pkg" / f"{name}.csv", index_label="rownames")
     index = [("pkg", name, len(each), each.shape[1], 2) for name, each in tables.items()]
+    index.append(("pkg", "not there", 200, 5, 2))
     names = ["Package", "Item", "Rows", "Cols", "n_binary"]
     pd.DataFrame(index, columns=names).to_csv(tmp_path / "datasets.csv", index=False)
     return tmp_path

@@ -71,7 +71,10 @@ def drawn_tables(folder: Path, most_rows: int, seed: int) -> Iterator[tuple[str,
     random, seen = np.random.default_rng(seed), set()
     for at in random.permutation(np.flatnonzero(fits)):
         package, item = index.loc[at, ["Package", "Item"]]
-        table = pd.read_csv(folder / "csv" / package / f"{item}.csv", low_memory=False)
+        path = folder / "csv" / package / f"{item}.csv"
+        if not path.exists():  # the index has some more, one of several of a file among them
+            continue
+        table = pd.read_csv(path, low_memory=False)
         table = table.drop(columns="rownames", errors="ignore")
         same = len(table), *sorted(table.columns)[:3]  # tables are in several packages
         if same in seen:
