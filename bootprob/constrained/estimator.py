@@ -86,7 +86,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Seconds for the heuristic, and again for the solver of "exact", and for what remains to be
         done on all rows where they were condensed.
     standardize : bool, default True
-        Divide the columns by their standard deviation over I ∪ J.
+        Divide the columns by their standard deviation over I ∪ J, from their mean; False leaves
+        them as they are.
     max_rows : int or None, default 1000
         With more distinct rows than this, anchors are chosen on k-means centres of each class,
         weighted by the rows they stand for (2.3.4), in I and in J. The machine is then trained on
@@ -126,7 +127,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     kernel_function_ : KernelFunction
         The kernel of ``(X - center_) / scale_``, with its parameters.
     center_, scale_ : ndarray, shape (p,)
-        0 and 1 with a precomputed kernel.
+        0 and 1 with a precomputed kernel. The centre is 0, too, with "poly" that is not to
+        standardise; for other kernels it does not matter.
     result_ : Solution
         Objective, lower bound, gap, status and seconds of the solve, over all rows; `kept` are the
         anchors right by the solver's coordinates, in the order of `anchors_`. Status "optimal" is

@@ -94,7 +94,10 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
     seen = X
     if KERNELS[options.kernel].has_features:
         center, deviation = center_and_scale(X, weight)
-        scale = deviation if options.standardize else scale
+        if options.standardize:
+            scale = deviation
+        elif options.kernel == "poly":  # which is about the origin; others are about no point
+            center = np.zeros_like(center)
         seen = (X - center) / scale
     kernel = _kernel(options, seen[used])
     seen = rows = kernel.checked(seen, np.ones_like(scale))

@@ -170,6 +170,27 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
+    def predict_log_proba(self, X: ArrayLike) -> Floats:
+        """Natural logarithms of `predict_proba`, shape (m, 2); -inf of a probability of 0.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> model.predict_log_proba(X[50:53]).max() < 0
+        True
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def predict(
         self, X: ArrayLike, cost_matrix: CostMatrix | ArrayLike | None = None
     ) -> NDArray[Any]:

@@ -125,7 +125,8 @@ class BootstrapSVC(BootstrapEnsemble):
     standardize : {"bootstrap", "global"} or None, default "bootstrap"
         Standardise the columns inside each bootstrap sample (thesis 3.3.1), once over all rows,
         or not at all. Of kernels that "auto" chooses, which all replicates share, "bootstrap" is
-        "global".
+        "global". "poly", the only kernel for which it matters, has the mean of all rows as the
+        centre in every sample, with None the origin.
     class_weight : {"balanced"}, dict or None, default "balanced"
         "balanced" weighs the classes equally while the machines are trained, which keeps a rare
         class alive in the scores; calibration then puts the base rate back. A dict weighs all
@@ -388,9 +389,10 @@ class BootstrapSVC(BootstrapEnsemble):
         y : array_like, shape (n,)
             Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
-            Weights that multiply C row by row, with ``kernel="auto"`` divided by their mean; ≥ 0,
-            and 0 where below 1e-100. In accuracies, calibration and intervals they have no unit:
-            rows tell as much as so many of equal weight, ``(Σ w)² / Σ w²``.
+            Weights that multiply C row by row, ≥ 0, and 0 where below 1e-100; with
+            ``kernel="auto"`` divided by their mean, and none above 0 more than 10¹⁴ times another.
+            In accuracies, calibration and intervals they have no unit: rows tell as much as so many
+            of equal weight, ``(Σ w)² / Σ w²``.
         groups : array_like, shape (n,), optional
             Which rows belong together, such as those of one patient: numbers or names. Whole groups
             are drawn and left out, and what rows of a group have in common counts once

@@ -31,6 +31,7 @@ from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import (
     encode_classes,
     of_mean_one,
+    refuse_far_weights,
     refuse_single_groups,
     refuse_single_rows,
     weigh_classes,
@@ -132,7 +133,7 @@ class ReadyFit:
             found, pairs = learn_pairs(
                 spec, table, work, codes, weight, self.checkpoint, self.floors
             )
-            mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
+            mean = np.mean([_of_machines(pair) for pair in pairs], axis=0)
             edges = remarks_of_edges(found, mean, self.grid, table.likely_C)
             noticed = [*remarks_of_clusters(found), *edges]
             return {"classes_": self.classes, "remarks_": self.remarks + noticed, **found}, pairs
@@ -146,7 +147,7 @@ class ReadyFit:
         attributes = table.attributes(work.problem)
         noticed = [
             *remarks_of_clusters(found),
-            *remarks_of_edges(attributes, found["weights_"], self.grid, table.likely_C),
+            *remarks_of_edges(attributes, _of_machines(found), self.grid, table.likely_C),
         ]
         return {
             "classes_": self.classes,
@@ -158,6 +159,11 @@ class ReadyFit:
             "oob_class_scores_": None,
             "class_offsets_": None,
         }, []
+
+
+def _of_machines(learnt: Mapping[str, Any]) -> Floats:
+    """Their weights beside that of the posterior."""
+    return (1 - (learnt["posterior_share_"] or 0.0)) * learnt["weights_"]
 
 
 def ready(
@@ -207,6 +213,9 @@ def ready(
         As `BootstrapSVC.fit` says.
     """
     classes, codes = encode_classes(y, weight, called)
+    kernel = spec.preparation.kernel
+    if kernel == ViewKernels.name:
+        refuse_far_weights(weight)
     said = classes.tolist() if called is None else called
     refuse_single_rows(codes, weight, said)
     several = len(classes) > 2
@@ -220,7 +229,6 @@ def ready(
     if groups is not None:
         refuse_single_groups(codes, weight, said, groups, in_time=ranks is not None)
     told_as = called_columns(X.shape[1], names, columns)
-    kernel = spec.preparation.kernel
     remarks = remarks_before(
         kernel, X, codes, weight, groups, told_as, ranks, set(map(repr, dates))
     )

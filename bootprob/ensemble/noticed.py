@@ -81,6 +81,7 @@ def remarks_of_edges(
 ) -> list[str]:
     """What is remarkable of the grid, after machines of all its values were weighed.
 
+    Weights are those of the machines beside the posterior, where it has a share.
     Where few values of each kernel were trained on all samples, by what all had in the pilot.
     """
     C, gamma = prepared["C_"], None if prepared["views_"] else prepared["gamma_"]

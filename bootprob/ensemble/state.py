@@ -142,7 +142,9 @@ class State:
         gaps; None where `fit` was given plain numbers. Attributes of columns are of those of the
         matrix: ``preprocessor_.get_feature_names_out()``.""", kind=BaseEstimator,
         absent="None", of_pair="implied", shown="TablePreprocessor or None")
-    center_: Floats = array("p", "Mean of the training columns.", of_pair="same")
+    center_: Floats = array(
+        "p", """Mean of the training columns; 0 for "poly" with ``standardize=None``.""",
+        of_pair="same")
     scale_: Floats = array(
         "p: positive", """Standard deviation of the training columns; dummies of a column of
         more than 100 levels share the root of the sum of their variances.""", of_pair="same")

@@ -141,6 +141,10 @@ def partial_dependence(
     n_values, seed = checked_whole("n_values", n_values, 2), checked_whole("seed", seed, 0)
     explained, named = Explained.of_class(model, label)
     every = list(explained.columns)
+    if np.ndim(column):
+        raise DataError(
+            f"column is a name or a number, and rows come after it; got {type(column).__name__}."
+        )
     name = str(column)
     if name not in every and isinstance(column, Integral) and column in range(len(every)):
         name = every[int(column)]

@@ -19,6 +19,7 @@ __all__ = [
     "encode_classes",
     "encode_labels",
     "of_mean_one",
+    "refuse_far_weights",
     "refuse_single_groups",
     "refuse_single_rows",
     "spaced_over_classes",
@@ -31,6 +32,7 @@ __all__ = [
 _LEAST = 1e-100  # weights below are 0: products with them would vanish
 _LEAST_LARGEST = 1e-80  # beside a weight of which they change no digit
 _LARGEST = 1e80
+_FURTHEST = 1e14  # how many times as much as others a row may weigh where kernels are chosen
 
 
 def usable_weight(weight: Floats) -> Floats:
@@ -58,6 +60,22 @@ def usable_weight(weight: Floats) -> Floats:
             "all by one number."
         )
     return np.where(weight < _LEAST, 0.0, weight)
+
+
+def refuse_far_weights(weight: Floats) -> None:
+    """Kernels are told apart by all rows, so that none may weigh as good as nothing.
+
+    Raises
+    ------
+    DataError
+        A row weighs 10¹⁴ times as much as another that weighs something.
+    """
+    least, most = weight[weight > 0].min(), weight.max()
+    if most > _FURTHEST * least:
+        raise DataError(
+            f"sample_weight goes from {least:.0e} to {most:.0e}, too far for a choice of kernels: "
+            "give 0 for rows that are not to count, or name a kernel."
+        )
 
 
 def usable_labels(y: ArrayLike) -> ArrayLike:

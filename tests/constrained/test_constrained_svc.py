@@ -56,15 +56,16 @@ def test_rates_hold_over_the_anchors(rng, kernel, anchors, method, rates):
 
 def test_without_rates_it_is_the_svm_of_scikit_learn(rng):
     X, y = clouds(rng)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0) + 0.5
     weight = rng.uniform(0.5, 2, len(y))
-    for kernel in ("linear", "rbf"):
+    shape = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
+    for kernel in ("linear", "rbf", "poly"):
         model = ConstrainedSVC(
-            kernel=kernel, gamma=0.3, C_positive=3.0, C_negative=0.5, standardize=False
+            kernel=kernel, **shape, C_positive=3.0, C_negative=0.5, standardize=False
         ).fit(X, y, sample_weight=weight)
         # "ill" sorts behind "fit", so it is the positive class
         assert list(model.classes_) == ["fit", "ill"]
-        peer = SVC(kernel=kernel, gamma=0.3, class_weight={"ill": 3.0, "fit": 0.5}, tol=1e-8)
+        peer = SVC(kernel=kernel, **shape, class_weight={"ill": 3.0, "fit": 0.5}, tol=1e-8)
         peer.fit(X, y, sample_weight=weight)
         assert model.decision_function(X) == pytest.approx(peer.decision_function(X), abs=2e-3)
         assert model.result_.status == "optimal"

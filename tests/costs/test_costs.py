@@ -527,6 +527,7 @@ def test_metadata_routing_hands_on_weights_and_costs_of_rows(rng):
         model = CostSensitiveClassifier(inner).set_predict_request(cost_matrix=True)
         model.fit(X, y, sample_weight=weight)
         assert (model.predict_proba(X) == direct.predict_proba(X)).all()
+        assert (model.predict_log_proba(X) == np.log(direct.predict_proba(X))).all()
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, model).fit(X, y, sample_weight=weight)
         predicted = pipeline.predict(X, cost_matrix=costs)

@@ -105,6 +105,8 @@ def test_works_in_pipelines_grids_and_clones():
     assert list(search.best_estimator_[-1].feature_names_in_) == list(X.columns)
     p = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     assert p.shape == (200, 2)
+    log_p = cross_val_predict(model, X, y, cv=3, method="predict_log_proba")
+    assert (log_p == np.log(p)).all()
     assert clone(model).get_params() == model.get_params()
 
 

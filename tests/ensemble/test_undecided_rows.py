@@ -47,6 +47,14 @@ def test_the_pair_of_class_rates_is_that_of_their_order_statistics(rng):
     assert (below <= lower).sum() == int(0.1 * positive.sum() + 1e-9)
     above = np.sort(scores[~positive])
     assert (above > upper).sum() == int(0.1 * (~positive).sum() + 1e-9)
+    # No other pair that does would leave fewer undecided.
+    every = np.concatenate([[-np.inf], np.sort(scores)])
+    kept = [(scores[positive] > a).mean() >= 0.9 for a in every]
+    most = every[np.flatnonzero(kept)[-1]]
+    kept = [(scores[~positive] <= b).mean() >= 0.9 for b in every]
+    least = every[np.flatnonzero(kept)[0]]
+    fewest = ((scores > most) & (scores <= least)).sum()
+    assert ((scores > lower) & (scores <= upper)).sum() == fewest
     easy = rate_floors({"tpr": 0.6, "tnr": 0.6, "decided": 0.2}, None, "binomial", ALL)
     same = thresholds_of_all(scores, rows, easy).between
     assert same[0] == same[1]  # one threshold keeps both: all are decided

@@ -134,6 +134,14 @@ def test_rows_of_hardly_any_weight_are_as_good_as_absent(kernel):
     assert np.abs(np.subtract(*intervals)).mean() < 0.05
 
 
+def test_kernels_are_not_chosen_by_rows_of_no_weight_to_speak_of():
+    X, y, _ = _weighted()
+    weight = np.ones(90)
+    weight[0] = 1e15
+    with pytest.raises(DataError, match=r"from 1e\+00 to 1e\+15, too far for a choice of kernels"):
+        BootstrapSVC(n_bootstraps=5).fit(X, y, sample_weight=weight)
+
+
 @pytest.mark.parametrize("kernel", ["auto", "linear", "rbf"])
 def test_unequal_weights_tell_less(kernel):
     """As much as ``(Σ w)² / Σ w²`` rows, here a third of them."""

@@ -285,6 +285,8 @@ def test_what_cannot_be_explained(straight, loans):
         contributions(model, X[:1], level=95)
     with pytest.raises(DataError, match="There is no column 'x7'; the model has x0, x1, x2"):
         partial_dependence(model, "x7")
+    with pytest.raises(DataError, match="and rows come after it; got ndarray"):
+        partial_dependence(model, X, 0)
     with pytest.raises(DataError, match="give finite numbers for the column 'x0'"):
         partial_dependence(model, 0, values=[np.nan])
     with pytest.raises(DataError, match="values of 'purpose' are levels of it"):

@@ -251,3 +251,15 @@ def test_days_may_go_on():
     columns = {"day": slice(0, 1), "other": slice(1, 2)}
     assert "counted from row to row" in of_one(remarks_of_table(X, codes, every, columns))
     assert remarks_of_table(X, codes, every, columns, dates={"day"}) == []
+
+
+def test_the_edge_of_a_grid_beside_a_posterior():
+    """Of two interacting columns the machines say less, whichever C they have."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.logistic(size=300) < 3 * X[:, 0] * X[:, 1]
+    model = BootstrapSVC(effort="low", n_bootstraps=10, random_state=0).fit(X, y)
+    C = np.resize(model.C_, len(model.weights_))
+    assert model.weights_[np.isclose(C, C.max())].sum() > 0.5
+    assert model.posterior_share_ > 0.5
+    assert model.remarks_ == []

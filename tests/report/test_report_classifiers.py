@@ -26,6 +26,7 @@ from bootprob.cli.__main__ import app
 from bootprob.explanation import partial_dependence, permutation_importance
 from bootprob.report import model_card, write_report
 from bootprob.report.model.members import candidate_names, weights_of
+from bootprob.report.wording import percent
 from linear_models import linear
 
 VOTES: dict[str, Any] = {
@@ -193,3 +194,15 @@ def test_machines_are_called_as_ever() -> None:
     X, y = load_iris(return_X_y=True)
     svc = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X[50:], y[50:])
     assert weights_of(svc) == svc.kernel_weights_
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning", "ignore::bootprob.FewRowsWarning")
+def test_a_posterior_is_named_beside_the_machines(
+    table: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    X, y = table
+    svc = BootstrapSVC(effort="low", n_bootstraps=5, random_state=0).fit(X, y)
+    text, _ = page({"m": svc}, tmp_path)
+    share = " ".join(percent(svc.kernel_weights_["posterior"], 0).split())
+    assert f"support vector machines, beside a posterior that has {share} of the weight" in text
+    assert "judged only by machines and a posterior that had not seen it" in text

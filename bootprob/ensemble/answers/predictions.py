@@ -106,6 +106,28 @@ class PredictionAnswers(ClassifierMixin):
         return probability, interval
 
     @answered_in_kind
+    def predict_log_proba(self, X: ArrayLike) -> Floats:
+        """Natural logarithms of `predict_proba`, shape (m, K); -inf of a probability of 0.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.predict_log_proba(X[:3]).max() < 0
+        True
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(ensemble_of(self).predict_proba(checked_rows(self, X)))
+
+    @answered_in_kind
     def undecided(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Rows that are left undecided so that rates hold of the others, shape (m,).
 

@@ -19,6 +19,7 @@ __all__ = [
     "LeftOut",
     "allowed_between",
     "conflict",
+    "furthest_threshold",
     "highest_threshold",
     "needed_shares",
     "score_threshold",
@@ -104,6 +105,20 @@ def allowed_between(
     """
     limits = _limits(scores, rows, floors)
     return limits.lowest, limits.highest
+
+
+def furthest_threshold(scores: Floats, rows: LeftOut, floor: RateFloor) -> float:
+    """The threshold that keeps one rate and, of one side, decides most rows.
+
+    Halfway from the score that asks for most to the next of any class. Parameters and errors are
+    those of `score_threshold`.
+    """
+    known, members = rows.weight > 0, floor.members(rows.positive)
+    side = 1.0 if floor.rate == "tpr" else -1.0
+    counted = known & members
+    share = needed_shares([floor], rows)[floor.rate]
+    last = _last_right(side * scores[counted], rows.weight[counted], share)
+    return side * _below(last, side * scores[known])
 
 
 class _Limits(NamedTuple):

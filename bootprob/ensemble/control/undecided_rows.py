@@ -18,7 +18,12 @@ from bootprob.ensemble.control.predictive_values import (
     is_predictive,
     unattainable,
 )
-from bootprob.ensemble.control.thresholds import LeftOut, allowed_between, needed_shares
+from bootprob.ensemble.control.thresholds import (
+    LeftOut,
+    furthest_threshold,
+    needed_shares,
+    score_threshold,
+)
 from bootprob.exceptions import UnattainableRateError
 from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Bools, Floats
@@ -45,15 +50,20 @@ def thresholds_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]
     """
     asked = {floor.rate: floor for floor in floors}
     predictive = [floor for floor in floors if is_predictive(floor)]
-    lowest = allowed_between(scores, rows, [asked["tnr"]])[0] if "tnr" in asked else -np.inf
-    highest = allowed_between(scores, rows, [asked["tpr"]])[1] if "tpr" in asked else np.inf
+    lowest = furthest_threshold(scores, rows, asked["tnr"]) if "tnr" in asked else -np.inf
+    highest = furthest_threshold(scores, rows, asked["tpr"]) if "tpr" in asked else np.inf
     held = {f.rate: Candidates.of(scores, rows, f, predictive) for f in predictive}
     uppers = lowers = None
     if "ppv" in asked:
         uppers = _accepted(held["ppv"], asked["ppv"], held["ppv"].thresholds >= lowest)
     if "npv" in asked:
         lowers = _accepted(held["npv"], asked["npv"], held["npv"].thresholds <= highest)
-    pairs = _pairs(lowers, uppers, lowest, highest)
+    if not predictive and lowest <= highest:  # one threshold keeps both
+        own = [asked[rate] for rate in ("tpr", "tnr") if rate in asked]
+        decision = score_threshold(scores, rows, own)
+        pairs = [(decision, decision)]
+    else:
+        pairs = _pairs(lowers, uppers, lowest, highest)
     if not pairs:
         raise UnattainableRateError(
             f"No two thresholds were found that keep ppv ≥ {asked['ppv'].at_least:g} and npv ≥ "
@@ -98,9 +108,6 @@ def _pairs(
 ) -> list[tuple[float, float]]:
     """Lower and upper thresholds; None where any on the allowed side will do."""
     if lowers is None and uppers is None:
-        if lowest <= highest:
-            decision = float(np.clip(0.0, lowest, highest))
-            return [(decision, decision)]
         return [(highest, lowest)]
     if lowers is None:
         assert uppers is not None

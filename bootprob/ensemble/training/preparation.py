@@ -187,6 +187,8 @@ def prepare(
         center, scale, rows = np.zeros(X.shape[1]), np.ones(X.shape[1]), X
     else:
         center, scale = center_and_scale(X, weight, names)
+        if spec.kernel == "poly" and spec.standardize is None:
+            center = np.zeros_like(center)  # which is about the origin; others are about no point
         for place in levels:
             scale[place] = scale_of_levels(center[place])
         rows = (X - center) / scale

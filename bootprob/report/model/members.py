@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.report.wording import count
+from bootprob.report.wording import count, percent
 
 __all__ = ["called", "candidate_names", "label_of", "members_of", "weights_of"]
 
@@ -72,24 +72,34 @@ def weights_of(model: Any) -> dict[str, float]:
 
 
 def members_of(model: Any) -> dict[str, Any]:
-    """Facts for the page: "member" and "members", what the model is "made_of", and how many.
+    """Facts for the page: "member" and "members", "judges", what it is "made_of", and how many.
 
     "is_frozen" says whether it is one classifier that was fitted before.
     """
     of_pairs = [each.accuracy_ for each in model.pair_ensembles_ or [model]]
     B, R = of_pairs[0].shape
-    found = {"n_bootstraps": B, "n_parameter_values": R, "is_frozen": False, "classifier": None}
+    found = {"n_bootstraps": B, "n_parameter_values": R, "is_frozen": False}
+    n, member = B * R, "classifier"
     if isinstance(model, BootstrapSVC):
-        n = sum(each.size for each in of_pairs)
-        of = {"member": "machine", "members": "machines", "n_models": n}
-        made = {"made_of": f"a committee of {count(n)} support vector machines"}
-        return found | of | made | {"kernel": str(model.kernel)}
-    name, n = label_of(model), B * R
-    found |= {"kernel": None, "classifier": name, "member": "classifier", "members": "classifiers"}
-    if isinstance(model.estimator, FrozenEstimator):
-        made_of = f"a classifier that was fitted before ({name}), calibrated on these rows"
-        return found | {"made_of": made_of, "n_models": 1, "is_frozen": True}
-    if model.drawn_counts_ is not None:
-        of = {"member": "tree", "members": "trees", "made_of": f"a forest of {count(n)} trees"}
-        return found | of | {"n_models": n}
-    return found | {"made_of": f"a committee of {count(n)} classifiers ({name})", "n_models": n}
+        n, member = sum(each.size for each in of_pairs), "machine"
+        found |= {"kernel": str(model.kernel), "classifier": None}
+        made_of = f"a committee of {count(n)} support vector machines"
+    else:
+        found |= {"kernel": None, "classifier": (name := label_of(model))}
+        made_of = f"a committee of {count(n)} classifiers ({name})"
+        if isinstance(model.estimator, FrozenEstimator):
+            n, found["is_frozen"] = 1, True
+            made_of = f"a classifier that was fitted before ({name}), calibrated on these rows"
+        elif model.drawn_counts_ is not None:
+            made_of, member = f"a forest of {count(n)} trees", "tree"
+    judges = members = f"{member}s"
+    if share := weights_of(model).get("posterior"):
+        made_of += f", beside a posterior that has {percent(share, 0)} of the weight"
+        judges += " and a posterior"
+    return found | {
+        "member": member,
+        "members": members,
+        "judges": judges,
+        "made_of": made_of,
+        "n_models": n,
+    }
