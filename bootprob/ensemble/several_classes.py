@@ -78,8 +78,8 @@ class PairEnsemble(Protocol):
     def proba_interval(self, X: Any, level: float, method: str | None = None) -> Floats:
         """Their intervals, shape (m, 2, 2)."""
 
-    def replicate_logits(self, X: Any) -> Floats:
-        """Logits of the second class in every replicate, shape (m, B)."""
+    def logits_both_ways(self, X: Any) -> Floats:
+        """Logits of the second class in every replicate, a posterior's two ways, shape (m, 2 B)."""
 
     def replicate_proba(self, X: Any) -> Floats:
         """Probabilities of the second class by every replicate, shape (m, B)."""
@@ -318,5 +318,5 @@ class SeveralClasses(Generic[P]):
         pairs = self.ensembles
         second = np.stack([each.predict_proba(X)[:, 1] for each in pairs], axis=1)
         bounds = np.stack([each.proba_interval(X, level, method)[:, 1] for each in pairs], axis=1)
-        replicates = np.stack([each.replicate_logits(X) for each in pairs], axis=2)
+        replicates = np.stack([each.logits_both_ways(X) for each in pairs], axis=2)
         return separated(coupled_interval(second, bounds, replicates, self.coupling)).clip(0.0, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -166,8 +166,25 @@ class TwoClasses:
 
     def replicate_logits(self, X: Rows) -> Floats:
         """Logits in every replicate, scores and sigmoid resampled together, shape (m, B)."""
-        parts = map(self.probability_intervals.replicate_logits, self.scores.of_replicates(X))
-        logits = np.concatenate(list(parts))
+        return self._logits(self.scores.of_replicates(X))
+
+    def logits_both_ways(self, X: Rows) -> Floats:
+        """The same, and with what is not known of a posterior's logit the other way; (m, 2 B).
+
+        So no machine goes along with it by chance: what the replicates have together are the
+        covariances of machines and those of what is not known.
+        """
+        posterior = self.state.posterior_slope_ is not None
+        known = self.scores.kernel_logits(X) if posterior else None
+        scores = np.concatenate(list(self.scores.of_replicates(X, known)))
+        reverse = scores
+        if known is not None:
+            added = self.scores.of_posterior(X, known)[:, None]
+            reverse = scores - 2 * (self.scores.spread_over_replicates(known) - added)
+        return np.hstack([self._logits([scores]), self._logits([reverse])])
+
+    def _logits(self, scores: Iterable[Floats]) -> Floats:
+        logits = np.concatenate([self.probability_intervals.replicate_logits(s) for s in scores])
         return logits if self.recalibration is None else self.recalibration.logit(logits)
 
     def replicate_proba(self, X: Rows) -> Floats:

@@ -48,9 +48,9 @@ def of_class_posterior(
         middle = combined @ logit(probability)
         down.append(np.maximum(middle - bounds[:, 0], 0.0))
         up.append(np.maximum(bounds[:, 1] - middle, 0.0))
-        replicates.append(np.zeros((len(mixing), pair.n_replicates)))
-        for block in row_blocks(len(rows), pair.n_replicates):
-            replicates[-1] += combined[:, block] @ pair.replicate_logits(rows[block])
+        replicates.append(np.zeros((len(mixing), 2 * pair.n_replicates)))
+        for block in row_blocks(len(rows), 2 * pair.n_replicates):
+            replicates[-1] += combined[:, block] @ pair.logits_both_ways(rows[block])
     together = correlations(np.stack(replicates, axis=2))
     below, above = joint_width(np.stack([down, up], axis=1).T, together).T
     value = mixing @ logit(own)

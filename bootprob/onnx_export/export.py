@@ -40,6 +40,7 @@ __all__ = ["Dtype", "export_onnx", "onnx_model"]
 Dtype = Literal["float64", "float32"]
 
 _KERNELS = ("auto", "linear", "rbf")
+_TIE = 1e-12  # how far a share of votes may be above another by rounding
 _OUTPUTS = ("probability", "label", "probability_lower", "probability_upper")
 
 
@@ -214,7 +215,10 @@ def _add_answers(
     ensemble.refuse_recalibrated("ONNX graphs")
     level = None if interval is None else check_interval(ensemble, interval)
     positive, scored = _add_positive(graph, ensemble, X)
-    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
+    threshold = ensemble.decision_threshold
+    if ensemble.spec.calibration is None:  # a tie of votes, which are added in another order
+        threshold += _TIE
+    above = graph.add("Greater", positive, np.float64(threshold))
     index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
     bounds = {}
     if level is not None:

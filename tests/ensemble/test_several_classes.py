@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
+from scipy.stats import kstest
 
 from bootprob import BootstrapSVC
 from bootprob.calibration.coupling import class_pairs, couple
@@ -61,7 +63,7 @@ class LogisticPair:
         second = expit(np.stack([Z @ self.theta - half, Z @ self.theta + half], axis=1))
         return np.stack([1 - second[:, ::-1], second], axis=1)
 
-    def replicate_logits(self, X: np.ndarray) -> np.ndarray:
+    def logits_both_ways(self, X: np.ndarray) -> np.ndarray:
         return self._design(X) @ self.thetas.T
 
 
@@ -194,11 +196,37 @@ def test_names_of_classes_do_not_move_intervals():
     np.testing.assert_allclose(widths, np.broadcast_to(widths[0], (3, 3)), rtol=0.08)
 
 
-def test_pairs_with_a_class_in_common_share_its_quantiles():
-    of_pairs = np.stack([quantiles(2000, pair) for pair in [(0, 1), (0, 2), (1, 2), (3, 4)]])
-    np.testing.assert_allclose(np.sort(of_pairs, axis=1)[0], np.sort(quantiles(2000)))
+@pytest.mark.parametrize("n", [20, 2000])
+def test_pairs_with_a_class_in_common_share_its_quantiles(n):
+    of_pairs = np.stack([quantiles(n, pair) for pair in [(0, 1), (0, 2), (1, 2), (3, 4)]])
+    np.testing.assert_allclose(of_pairs.mean(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(of_pairs.std(axis=1, ddof=1), 1)
     expected = [[1, 0.5, -0.5, 0], [0.5, 1, 0.5, 0], [-0.5, 0.5, 1, 0], [0, 0, 0, 1]]
-    np.testing.assert_allclose(np.corrcoef(of_pairs), expected, atol=0.06)
+    np.testing.assert_allclose(np.corrcoef(of_pairs), expected, atol=1e-12)
+    assert kstest(quantiles(2000, (1, 2)), "norm").pvalue > 0.01
+
+
+def test_fewer_samples_than_classes_have_quantiles_too():
+    found = np.stack([quantiles(4, pair) for pair in combinations(range(7), 2)])
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.std(axis=1, ddof=1), 1)
+
+
+def test_names_of_classes_hardly_move_intervals():
+    """Beside a posterior, of which each class has numbers of its own."""
+    rng = np.random.default_rng(0)
+    X, _, y = draw(rng, 4, 160, 1.5 * rng.normal(size=(4, 3)))
+    renamed = np.array([3, 0, 7, 2])
+    one, other = (
+        BootstrapSVC(n_bootstraps=40, effort="low", random_state=0).fit(X, named)
+        for named in (y, renamed[y])
+    )
+    assert one.pair_ensembles_[0].posterior_share_ > 0.2
+    found, again = one.proba_interval(X), other.proba_interval(X)[:, renamed.argsort().argsort()]
+    np.testing.assert_allclose(found, again, atol=0.02)
+    np.testing.assert_allclose(
+        np.ptp(again, axis=2).mean(), np.ptp(found, axis=2).mean(), rtol=0.02
+    )
 
 
 def test_blocks_of_rows_change_nothing(iris, monkeypatch):

@@ -107,6 +107,17 @@ def test_votes_of_kernels_with_one_scale(tmp_path: Path, rng: np.random.Generato
     _agrees(BootstrapSVC(**QUICK, kernel="rbf", **params).fit(X, y), tmp_path / "m.onnx", X, rng)
 
 
+@pytest.mark.parametrize("C", [[1.0], [0.25, 1.0]], ids=str)
+def test_a_tie_of_votes_is_one(C: list[float], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(5000, 3))
+    y = (X[:, 0] - X[:, 1] + rng.logistic(size=60) > 0).astype(int)
+    model = BootstrapSVC.paper(C=C, n_bootstraps=50, random_state=0).fit(X, y)
+    export_onnx(model, tmp_path / "m.onnx")
+    assert (model.predict_proba(new)[:, 1] == 0.5).any()
+    assert (_run(tmp_path / "m.onnx", {"X": new})[1] == model.predict(new)).all()
+
+
 @pytest.mark.parametrize("calibration", ["sigmoid", "sigmoid-votes"])
 def test_more_columns_than_rows(calibration: str, tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng, 20, 60)

@@ -59,8 +59,8 @@ def thresholds_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]
     if "npv" in asked:
         lowers = _accepted(held["npv"], asked["npv"], held["npv"].thresholds <= highest)
     if not predictive and lowest <= highest:  # one threshold keeps both
-        own = [asked[rate] for rate in ("tpr", "tnr") if rate in asked]
-        decision = score_threshold(scores, rows, own)
+        of_classes = [asked[rate] for rate in ("tpr", "tnr") if rate in asked]
+        decision = score_threshold(scores, rows, of_classes)
         pairs = [(decision, decision)]
     else:
         pairs = _pairs(lowers, uppers, lowest, highest)

@@ -218,21 +218,22 @@ class OutOfBagScores:
 def quantiles(n: int, pair: tuple[int, int] | None = None) -> Floats:
     """Normal quantiles of mean 0 and variance 1, one for each of n replicates, in no order.
 
-    Of a pair of several classes they have the order of differences between its two classes, each
-    with an order of its own: what is not known of a class moves all pairs it is in, up where it is
-    the second and down where it is the first.
+    Of a pair of several classes they are differences between its two classes, each of which has
+    numbers that no other's go along with: what is not known of a class moves all pairs it is in, up
+    where it is the second and down where it is the first.
     """
     sorted_quantiles = ndtri((np.arange(n) + 0.5) / n)
     sorted_quantiles -= sorted_quantiles.mean()
     sorted_quantiles /= sorted_quantiles.std(ddof=1)
     if pair is None:
         return sorted_quantiles[np.random.default_rng(0).permutation(n)]
-    first, second = (
-        sorted_quantiles[np.random.default_rng(number).permutation(n)] for number in pair
-    )
-    found = np.empty(n)
-    found[np.argsort(second - first, kind="stable")] = sorted_quantiles
-    return found
+    orders = [np.random.default_rng(number).permutation(n) for number in range(1 + max(pair))]
+    of_classes = sorted_quantiles[np.column_stack(orders)]
+    most = n - 1  # numbers of mean 0 that are at right angles to each other
+    unit, length = np.linalg.qr(of_classes[:, :most])
+    of_classes[:, :most] = np.sqrt(most) * unit * np.sign(np.diag(length))
+    first, second = (of_classes[:, number] for number in pair)
+    return (second - first) / (second - first).std(ddof=1)
 
 
 def score_out_of_bag(
