@@ -30,7 +30,7 @@ GAMMA_MULTIPLES = tuple(2.0**k for k in range(-5, 6))
 """What ``gamma="grid"`` multiplies the median rule by, 2⁻⁵ … 2⁵: eleven values of γ."""
 
 PAPER_GAMMA = tuple(2.0**k for k in range(-5, 6))
-"""The thesis's γ in chapters 2 (2.3.2) and 4, 2⁻⁵ … 2⁵; its chapter 3 has no RBF kernel.
+"""The thesis's γ in chapters 2 (2.3.3) and 4, 2⁻⁵ … 2⁵; its chapter 3 has no RBF kernel.
 
 They are absolute. On p standardised columns squared distances are about 2p, so that with thirty
 columns any two rows are strangers to all but the smallest of them; `GAMMA_MULTIPLES` follow the

@@ -40,7 +40,8 @@ class SelectionGame:
     joint : tuple of int
         Outputs of the status quo, z(p).
     strategies : tuple of tuple of int
-        Outputs of each unit's own selection, z of (OSDEA(k')(p)).
+        Outputs of each unit's own selection, z of (OSDEA(k')(p)); of a unit that gains nothing by
+        one, those of the joint selection, which solve it too.
     proven : tuple of bool
         Whether those are proven optimal.
     efficiencies : ndarray, shape (K,)

@@ -201,7 +201,7 @@ def suggested_size(curve: SelectionCurve, least_contribution: float = 0.01) -> i
     """The smallest p after which no further output contributes as much as a threshold.
 
     Section 5.3.1 of the thesis stops at the first contribution v(p + 1) - v(p) below a threshold.
-    As v need not be concave (counterexample 5.1), all later ones count here.
+    As v need not be concave (counterexample 1), all later ones count here.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Thresholds that make rates hold: Ctrl1, thesis 3.4."""
+"""Thresholds that make rates hold: Ctrl1, thesis 3.2.2."""
