@@ -206,8 +206,9 @@ def test_pairs_with_a_class_in_common_share_its_quantiles(n):
     assert kstest(quantiles(2000, (1, 2)), "norm").pvalue > 0.01
 
 
-def test_fewer_samples_than_classes_have_quantiles_too():
-    found = np.stack([quantiles(4, pair) for pair in combinations(range(7), 2)])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_fewer_samples_than_classes_have_quantiles_too(n):
+    found = np.stack([quantiles(n, pair) for pair in combinations(range(7), 2)])
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.std(axis=1, ddof=1), 1)
 

@@ -233,7 +233,10 @@ def quantiles(n: int, pair: tuple[int, int] | None = None) -> Floats:
     unit, length = np.linalg.qr(of_classes[:, :most])
     of_classes[:, :most] = np.sqrt(most) * unit * np.sign(np.diag(length))
     first, second = (of_classes[:, number] for number in pair)
-    return (second - first) / (second - first).std(ddof=1)
+    apart = second - first
+    if np.allclose(first, second):  # of few samples, in one order
+        return second
+    return apart / apart.std(ddof=1)
 
 
 def score_out_of_bag(
