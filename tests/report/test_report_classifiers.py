@@ -206,3 +206,12 @@ def test_a_posterior_is_named_beside_the_machines(
     share = " ".join(percent(svc.kernel_weights_["posterior"], 0).split())
     assert f"support vector machines, beside a posterior that has {share} of the weight" in text
     assert "judged only by machines and a posterior that had not seen it" in text
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning", "ignore::bootprob.FewRowsWarning")
+def test_posteriors_of_pairs_are_named(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    svc = BootstrapSVC(effort="low", n_bootstraps=5, random_state=0).fit(X[::3], y[::3])
+    text, _ = page({"m": svc}, tmp_path)
+    share = " ".join(percent(weights_of(svc)["posterior"], 0).split())
+    assert f"in all, beside posteriors that have {share} of the weight" in text
