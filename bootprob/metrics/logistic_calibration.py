@@ -29,6 +29,7 @@ __all__ = ["CalibrationCurve", "LogisticLine", "calibration_line", "logistic_lin
 
 _STEPS, _HALVINGS = 60, 30
 _CONVERGED = 1e-14  # gain of a Newton step, in units of the log-likelihood
+_FARTHEST = 5.0  # logits that a step moves a row: beyond, the likelihood may be flat
 _N_KNOTS = 5
 _OUTER = 0.05  # share of the rows beyond the outer knots
 _FEW = 100  # rows below which the outer knots are the fifth from either end
@@ -252,7 +253,7 @@ def _spline(x: Floats, knots: Floats) -> Floats:
 
 
 def _fitted(design: Floats, y: Floats, weights: Floats, offset: Floats | float = 0.0) -> Floats:
-    """Coefficients of a logistic regression by Newton steps, halved until the likelihood rises.
+    """Coefficients of a logistic regression by Newton steps, cut, and halved till likelihood rises.
 
     Where it has no maximum, what is reached once it rises no more.
     """
@@ -271,8 +272,11 @@ def _fitted(design: Floats, y: Floats, weights: Floats, offset: Floats | float =
         gradient = unit.T @ (weights * (y - fitted))
         curvature = (unit.T * (weights * fitted * (1 - fitted))) @ unit
         step = np.linalg.pinv(curvature, hermitian=True) @ gradient
-        if gradient @ step <= _CONVERGED * max(1.0, abs(reached)):
-            beta = beta + step  # too short for the likelihood to tell, and twice as many digits
+        step /= max(1.0, np.abs(unit @ step).max() / _FARTHEST)
+        least = _CONVERGED * max(1.0, abs(reached))
+        if gradient @ step <= least:  # too short to tell, and twice as many digits
+            if log_likelihood(unit @ (beta + step) + offset) >= reached - least:
+                beta = beta + step
             break
         for _ in range(_HALVINGS):
             moved = unit @ (beta + step) + offset

@@ -85,10 +85,9 @@ class MeasuredRows:
         n_units = effective_rows(self.weights, self.groups)
         influence = sums_of_groups(self._influence(name, estimate), self.groups)
         lower, upper, used = bca_or_student(estimate, replicates, influence, self.level, n_units)
-        lower, upper = _within_range(name, lower, upper)
         if name in ROW_LOSSES:
             upper += sum(self._unseen_mistakes(name, label) for label in (0, 1))
-        return lower, upper, used
+        return *_within_range(name, lower, upper), used
 
     def _resampled(
         self, name: str, estimate: float, replicates: Floats, method: str, level: float

@@ -19,7 +19,7 @@ from bootprob.intervals import check_level, percentile
 from bootprob.metrics.decision_curves import checked_thresholds, net_benefits
 from bootprob.metrics.logistic_calibration import CalibrationCurve, logistic_line, spline_curve
 from bootprob.metrics.metrics import check_both_classes
-from bootprob.metrics.reliability import check_rows, numbers_of_rows
+from bootprob.metrics.reliability import check_rows, kept_rows, numbers_of_rows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["THRESHOLDS", "Stability", "effective_sample_size", "stability"]
@@ -263,8 +263,7 @@ def _checked(
     stated, drawn = _checked_probabilities(p, replicates)
     labels, known, mass, _ = check_rows(y, stated, weights)
     check_both_classes(labels)
-    kept = slice(None) if weights is None else np.asarray(weights) > 0
-    return labels, known, drawn[:, kept], mass
+    return labels, known, drawn[:, kept_rows(stated, weights)], mass
 
 
 def _checked_probabilities(p: ArrayLike, replicates: ArrayLike) -> tuple[Floats, Floats]:

@@ -25,6 +25,7 @@ __all__ = [
     "groups_of_rows",
     "kept_decisions",
     "kept_numbers",
+    "kept_rows",
     "numbers_of_rows",
     "reliability_curve",
     "resampling_parts",
@@ -206,11 +207,14 @@ def groups_of_rows(
     groups: ArrayLike | None, p: ArrayLike, weights: ArrayLike | None
 ) -> Groups | None:
     """Groups of the rows that `check_rows` keeps; parameters as there."""
-    stated = numbers_of_rows("p", p)
-    codes = checked_groups(groups, len(stated))
-    if codes is None:
-        return None
-    return codes[~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)]
+    codes = checked_groups(groups, np.size(p))
+    return None if codes is None else codes[kept_rows(p, weights)]
+
+
+def kept_rows(p: ArrayLike, weights: ArrayLike | None) -> NDArray[np.bool_]:
+    """Which rows `check_rows` keeps, shape (n,); parameters as there."""
+    known = ~np.isnan(stated := numbers_of_rows("p", p))
+    return known if weights is None else known & (_numbers_beside("weights", weights, stated) > 0)
 
 
 def numbers_of_rows(what: str, values: ArrayLike) -> Floats:
@@ -223,15 +227,20 @@ def numbers_of_rows(what: str, values: ArrayLike) -> Floats:
 
 def kept_numbers(what: str, given: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
     """Numbers of the rows that `check_rows` keeps; parameters as there."""
-    values, stated = numbers_of_rows(what, given), numbers_of_rows("p", p)
+    values = _numbers_beside(what, given, numbers_of_rows("p", p))[kept_rows(p, weights)]
+    if not np.isfinite(values).all():
+        raise DataError(f"{what} must be finite where there is a probability.")
+    return values
+
+
+def _numbers_beside(what: str, given: ArrayLike, stated: Floats) -> Floats:
+    """Values as numbers, one for each probability."""
+    values = numbers_of_rows(what, given)
     if values.shape != stated.shape:
         raise DataError(
             f"{what} and p must be of one length, got the shapes {values.shape} and {stated.shape}."
         )
-    kept = ~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)
-    if not np.isfinite(values[kept]).all():
-        raise DataError(f"{what} must be finite where there is a probability.")
-    return values[kept]
+    return values
 
 
 def kept_decisions(

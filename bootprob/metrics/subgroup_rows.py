@@ -58,6 +58,8 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
             f"by has {len(names)} different values; subgroups are told of {_MOST} at most. Put "
             "rare ones together."
         )
+    if not names:
+        raise DataError("by has no rows; give a value for each row.")
     if len(names) < 2:
         raise DataError(f"by is {names[0]!r} in all rows; there is nothing to compare.")
     return names, codes.astype(np.intp)

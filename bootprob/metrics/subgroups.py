@@ -21,6 +21,7 @@ from bootprob.metrics.reliability import (
     groups_of_rows,
     kept_decisions,
     kept_numbers,
+    kept_rows,
 )
 from bootprob.metrics.subgroup_rows import subgroups_of_rows
 from bootprob.runtime.arrays import Floats
@@ -231,9 +232,7 @@ def subgroup_metrics(
     n = np.size(p)
     names, codes = subgroups_of_rows(by, n)
     labels, stated, mass, n_left_out = check_rows(y, p, weights)
-    kept = ~np.isnan(np.asarray(p, dtype=np.float64))
-    if weights is not None:
-        kept &= np.asarray(weights) > 0
+    kept = kept_rows(p, weights)
     rows = _Rows(
         labels,
         stated,

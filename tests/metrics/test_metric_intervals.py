@@ -428,3 +428,20 @@ def test_text_is_refused_by_name(rng):
         metric_intervals(y, p, decided=2 * y)
     with pytest.raises(DataError, match=r"n_bins is 1\.5"):
         reliability_curve(y, p, n_bins=1.5)
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [([1, 1, 0, 1, 0, 1], [0.5, 0, 0.3, 0.8, 0.5, 0]), ([0, 1, 0, 1], [0.2, 0.1, 0.5, 0.8])],
+)
+def test_no_brier_score_passes_one(y, p):
+    assert metric_intervals(y, p)["brier_score"].upper <= 1
+
+
+@pytest.mark.parametrize("shape", [(59,), (60, 1)])
+def test_weights_beside_groups_are_one_a_row(shape):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=60)
+    y, groups = rng.uniform(size=60) < p, np.repeat(range(20), 3)
+    with pytest.raises(DataError, match="weights and p must be of one length"):
+        reliability_curve(y, p, np.ones(shape), groups=groups)

@@ -5,7 +5,7 @@ R is not needed: the tables are simulated with R's random numbers.
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
@@ -283,3 +283,25 @@ def test_an_effective_sample_size_is_of_probabilities():
             effective_sample_size(p, replicates)
     with pytest.raises(DataError, match="thresholds must hold numbers"):
         net_benefit([0, 1], [0.2, 0.8], ["a"])
+
+
+def test_the_line_is_the_maximum_where_a_newton_step_overshoots():
+    y = np.array([0, 1, 0, 0, 0, 0, 0, 0])
+    p = np.array([0.999999, 0.95, 0.999999, 0.99, 1e-4, 0.95, 0.99, 0.01])
+    found = calibration_line(y, p)["calibration_in_the_large"]
+    known = brentq(lambda a: (y - expit(logit(p) + a)).sum(), -100, 100)
+    assert found.value == pytest.approx(known)
+    assert found.lower < known < found.upper
+    assert found.upper - found.lower < 30
+    timid = [0.001, 1e-6, 1e-6, 1e-4, 0.05, 1e-4]
+    assert np.isfinite(calibration_line([1, 1, 1, 1, 1, 0], timid)["calibration_slope"].value)
+
+
+def test_a_curve_of_separated_classes_rises_to_its_ends():
+    rng = np.random.default_rng(40)
+    x = 4 * rng.normal(size=40)
+    p, y = expit(x), rng.uniform(size=40) < expit(2 * x)
+    assert p[~y].max() < p[y].min()
+    observed = stability(y, p, np.stack([p, p])).curve.observed
+    assert observed[0] < 0.001
+    assert observed[-1] > 0.999
