@@ -12,7 +12,7 @@ table, and the tables of docs/random_tables.md. A run that was ended goes on whe
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -36,7 +36,18 @@ from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save
 from gpu.benchmarks.common.tables import figures, in_place, markdown
 
-__all__ = ["COMPARED", "PAGE", "RESULTS", "Drawn", "drawn_tables", "main", "tables_of"]
+__all__ = [
+    "COMPARED",
+    "PAGE",
+    "RESULTS",
+    "Drawn",
+    "command_line",
+    "drawn_tables",
+    "main",
+    "measured_tables",
+    "tables_of",
+    "write_tables",
+]
 
 RESULTS = DOCS / "results" / "random_tables.json"
 PAGE = DOCS / "random_tables.md"
@@ -123,27 +134,60 @@ def _encoded(
     return (X, positive) if 2 <= X.shape[1] <= WIDEST else None
 
 
-def main(folder: Path, n_tables: int, rows: int, seed: int, jobs: int, again: bool) -> None:
-    """Measure what is missing and write the page; arguments as the module says."""
+def main(given: argparse.Namespace) -> None:
+    """Measure what is missing and write the page, by a `command_line`."""
     check_set_up(COMPARED)
-    settings = {"rows": rows, "seed": seed, "folds": FOLDS}
-    results = load(RESULTS)
-    if again or results.get("settings") != settings:
+    settings = {"rows": given.rows, "seed": given.seed, "folds": FOLDS}
+    drawn = drawn_tables(given.folder, given.rows, given.seed)
+    results = measured_tables(RESULTS, _COMMAND, settings, drawn, _measured, given)
+    write_tables(PAGE, tables_of(results))
+
+
+def measured_tables(
+    path: Path,
+    command: str,
+    settings: Mapping[str, Any],
+    drawn: Iterator[tuple[str, Drawn]],
+    measure: Callable[[Floats, Bools, int], dict[str, Any]],
+    given: argparse.Namespace,
+) -> dict[str, Any]:
+    """Results of the first tables drawn; what the file has with other settings is forgotten.
+
+    Parameters
+    ----------
+    path : Path
+        Of the results, which are saved table after table.
+    command : str
+    settings : mapping
+    drawn : iterator
+        As of `drawn_tables`.
+    measure : callable
+        Of rows, whether they are positive, and a seed.
+    given : Namespace
+        As of `command_line`.
+    """
+    results = load(path)
+    if given.again or results.get("settings") != settings:
         results = {"settings": settings, "tables": {}}
-    drawn = dict(islice(drawn_tables(folder, rows, seed), n_tables))
-    missing = [name for name in drawn if name not in results["tables"]]
-    calls = (joblib.delayed(_measured)(*drawn[name], seed) for name in missing)
-    measured = joblib.Parallel(n_jobs=jobs, return_as="generator")(calls)
+    tables = dict(islice(drawn, given.tables))
+    missing = [name for name in tables if name not in results["tables"]]
+    calls = (joblib.delayed(measure)(*tables[name], given.seed) for name in missing)
+    measured = joblib.Parallel(n_jobs=given.jobs, return_as="generator")(calls)
     for name, found in zip(missing, measured, strict=True):
         results["tables"][name] = found
-        save(RESULTS, _COMMAND, results)
+        save(path, command, results)
         print(name, flush=True)
-    results["tables"] = {name: results["tables"][name] for name in drawn}
-    save(RESULTS, _COMMAND, results)
-    text = PAGE.read_text(encoding="utf-8")
-    for part, table in tables_of(results).items():
+    results["tables"] = {name: results["tables"][name] for name in tables}
+    save(path, command, results)
+    return results
+
+
+def write_tables(page: Path, tables: Mapping[str, str]) -> None:
+    """Put tables in their places on a page."""
+    text = page.read_text(encoding="utf-8")
+    for part, table in tables.items():
         text = in_place(text, f"<!-- {part} -->\n", f"<!-- end of {part} -->", f"\n{table}\n\n")
-    PAGE.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
 
 
 def _measured(X: Floats, positive: Bools, seed: int) -> dict[str, Any]:
@@ -214,15 +258,19 @@ def tables_of(results: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-if __name__ == "__main__":
+def command_line(what: str | None, tables: int, seed: int) -> argparse.Namespace:
+    """What a study of drawn tables was given, with these defaults."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=what, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--tables", type=int, default=60)
+    parser.add_argument("--tables", type=int, default=tables)
     parser.add_argument("--rows", type=int, default=1000, help="of a larger table")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=seed)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    given = parser.parse_args()
-    main(given.folder, given.tables, given.rows, given.seed, given.jobs, given.again)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main(command_line(__doc__, tables=60, seed=0))

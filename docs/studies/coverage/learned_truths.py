@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -30,13 +27,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from bootprob.runtime.arrays import Bools, Floats
-from docs.studies.calibration.random_tables import Drawn, drawn_tables
+from docs.studies.calibration.random_tables import (
+    Drawn,
+    command_line,
+    drawn_tables,
+    measured_tables,
+    write_tables,
+)
 from docs.studies.coverage.known_truth import KnownTruth
 from docs.studies.coverage.other_intervals import measure
 from docs.studies.coverage.other_intervals_page import WANTED
 from gpu.benchmarks.common.places import DOCS
-from gpu.benchmarks.common.study_results import load, save
-from gpu.benchmarks.common.tables import NONE, in_place, markdown
+from gpu.benchmarks.common.tables import NONE, markdown
 
 __all__ = ["COMPARED", "PAGE", "RESULTS", "SHAPES", "main", "measured", "tables_of"]
 
@@ -81,26 +83,12 @@ SHAPES = {
 """Models by what their probabilities look like over the columns, tuned by log-loss."""
 
 
-def main(folder: Path, n_tables: int, rows: int, seed: int, jobs: int, again: bool) -> None:
-    """Measure what is missing and write the page; arguments as the module says."""
-    settings = {"rows": rows, "seed": seed}
-    results = load(RESULTS)
-    if again or results.get("settings") != settings:
-        results = {"settings": settings, "tables": {}}
-    drawn = dict(islice(_fitting(drawn_tables(folder, rows, seed)), n_tables))
-    missing = [name for name in drawn if name not in results["tables"]]
-    calls = (joblib.delayed(measured)(*drawn[name], seed) for name in missing)
-    of_missing = joblib.Parallel(n_jobs=jobs, return_as="generator")(calls)
-    for name, found in zip(missing, of_missing, strict=True):
-        results["tables"][name] = found
-        save(RESULTS, _COMMAND, results)
-        print(name, flush=True)
-    results["tables"] = {name: results["tables"][name] for name in drawn}
-    save(RESULTS, _COMMAND, results)
-    text = PAGE.read_text(encoding="utf-8")
-    for part, table in tables_of(results).items():
-        text = in_place(text, f"<!-- {part} -->\n", f"<!-- end of {part} -->", f"\n{table}\n\n")
-    PAGE.write_text(text, encoding="utf-8")
+def main(given: argparse.Namespace) -> None:
+    """Measure what is missing and write the page, by a `command_line`."""
+    settings = {"rows": given.rows, "seed": given.seed}
+    drawn = _fitting(drawn_tables(given.folder, given.rows, given.seed))
+    results = measured_tables(RESULTS, _COMMAND, settings, drawn, measured, given)
+    write_tables(PAGE, tables_of(results))
 
 
 def _fitting(tables: Iterator[tuple[str, Drawn]]) -> Iterator[tuple[str, Drawn]]:
@@ -202,14 +190,4 @@ def _warned(truths: Sequence[Mapping[str, Any]], low: float, high: float) -> str
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--tables", type=int, default=24)
-    parser.add_argument("--rows", type=int, default=1000, help="of a larger table")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    given = parser.parse_args()
-    main(given.folder, given.tables, given.rows, given.seed, given.jobs, given.again)
+    main(command_line(__doc__, tables=24, seed=1))
