@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from lightgbm import LGBMClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -66,6 +65,8 @@ def _logistic(*steps: Any, **grid: list[Any]) -> GridSearchCV:
 
 
 def _boosting() -> GridSearchCV:
+    from lightgbm import LGBMClassifier
+
     model = LGBMClassifier(learning_rate=0.05, n_jobs=1, verbose=-1, random_state=0)
     return _tuned(model, n_estimators=[25, 50, 100, 200], num_leaves=[3, 7, 15])
 
