@@ -133,7 +133,8 @@ class VennAbers:
         True
         """
         gap = np.diff(self.scores, prepend=-np.inf, append=np.inf)
-        near = _ROUNDING * (1 + np.abs(self.scores))
+        size = np.abs(self.scores)
+        near = _ROUNDING * (np.median(size) + size)
         found: Floats = np.minimum(near, np.minimum(gap[:-1], gap[1:]) / 4)
         return found
 

@@ -19,8 +19,8 @@ MISSING = "missing"
 _MOST, _MOST_OF_NUMBERS = 30, 10
 
 
-def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp]]:
-    """Names of the subgroups, and which of them each row is in, shape (n,).
+def subgroups_of_rows(by: ArrayLike, kept: NDArray[np.bool_]) -> tuple[list[str], NDArray[np.intp]]:
+    """Names of the subgroups, and which of them each row that is kept is in, shape (k,).
 
     A column of more than 10 different numbers is cut at its quartiles; other values are subgroups
     of their own, in sorted order, and rows without one are `MISSING`.
@@ -28,7 +28,8 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
     Parameters
     ----------
     by : array_like, shape (n,)
-    n : int
+    kept : ndarray of bool, shape (n,)
+        Rows that are measured; the others neither make a subgroup nor move a quartile.
 
     Raises
     ------
@@ -40,8 +41,8 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
     from bootprob.encoding.columns import level_text
 
     given = by.to_numpy() if isinstance(by, pd.Series) else _array(by)
-    _check_shape("by", given, n)
-    values = pd.Series(given).infer_objects()
+    _check_shape("by", given, len(kept))
+    values = pd.Series(given[kept]).infer_objects()
     numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     if numbers and values.nunique() > _MOST_OF_NUMBERS:
         names, codes = _quarters(values.to_numpy(dtype=np.float64, na_value=np.nan))

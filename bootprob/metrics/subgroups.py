@@ -197,7 +197,8 @@ def subgroup_metrics(
         As in `bootprob.metrics.metric_intervals`.
     by : array_like, shape (n,)
         What tells the subgroups apart, such as a site or a sex; a column of more than 10 different
-        numbers is cut at its quartiles, and rows without a value are a subgroup of their own.
+        numbers is cut at its quartiles, and rows without a value are a subgroup of their own. Rows
+        without probability or weight tell none.
     level : float, default 0.95
         With which the intervals of one number hold in all subgroups at once.
 
@@ -229,10 +230,8 @@ def subgroup_metrics(
     ['c']
     """
     level = check_level(level)
-    n = np.size(p)
-    names, codes = subgroups_of_rows(by, n)
     labels, stated, mass, n_left_out = check_rows(y, p, weights)
-    kept = kept_rows(p, weights)
+    names, codes = subgroups_of_rows(by, kept_rows(p, weights))
     rows = _Rows(
         labels,
         stated,
@@ -242,9 +241,7 @@ def subgroup_metrics(
         groups_of_rows(groups, p, weights),
         seed,
     )
-    codes = codes[kept]
-    counts = np.bincount(codes, minlength=len(names))
-    present = np.flatnonzero(counts)
+    present = np.unique(codes)  # between two quartiles there may be no row
     each = 1 - (1 - level) / len(present)
     return Subgroups(
         every=rows.measured("all", np.ones(len(labels), dtype=bool), level),

@@ -401,6 +401,20 @@ def test_scores_that_are_rounded_are_still_tied_to_those_of_calibration() -> Non
     assert (found.bounds(np.array([1.9])) != at[-1]).any()
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e-5, 1e6])
+def test_pairs_do_not_depend_on_the_unit_of_scores(rng, unit):
+    scores, weight = rng.normal(size=100), rng.uniform(0.1, 3, size=100)
+    positive = rng.uniform(size=100) < expit(2 * scores)
+    asked = np.r_[scores, (scores[1:] + scores[:-1]) / 2, np.linspace(-4, 4, 801)]
+    pairs, others = (
+        VennAbers.fit(scores * each, positive, weight).bounds(asked * each) for each in (1.0, unit)
+    )
+    far = np.abs(asked[:, None] - scores).min(axis=1) > 1e-4
+    np.testing.assert_allclose(others[far], pairs[far], rtol=1e-9)
+    at = slice(0, len(scores))
+    np.testing.assert_allclose(others[at], pairs[at], rtol=1e-9)
+
+
 @pytest.mark.parametrize("calibrator", [Isotonic, Beta, Sigmoid, VennAbers])
 def test_labels_of_0_and_1_are_labels(rng, calibrator):
     scores, weight = rng.normal(size=100), rng.uniform(0.1, 3, size=100)

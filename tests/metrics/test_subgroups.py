@@ -22,6 +22,10 @@ def labelled(rng, n=400):
     return (rng.uniform(size=n) < p).astype(int), p
 
 
+def every(n):
+    return np.ones(n, dtype=bool)
+
+
 def test_numbers_are_those_of_the_rows_alone(rng):
     y, p = labelled(rng)
     by = rng.choice(["a", "b", "c"], size=400)
@@ -138,16 +142,31 @@ def test_rows_left_out_and_decisions_given(rng):
     pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
 
 
+def test_rows_left_out_neither_make_a_subgroup_nor_move_a_quartile(rng):
+    y, p = labelled(rng)
+    values, levels, weight = rng.normal(size=400), rng.choice(["a", "b"], 400), np.ones(400)
+    p[:50], weight[50:100] = np.nan, 0
+    values[:100] += 5
+    levels[:100] = rng.choice(list("cdefg"), 100)
+    kept = slice(100, None)
+    for by in (values, levels):
+        found = subgroup_metrics(y, p, by, weight)
+        same = subgroup_metrics(y[kept], p[kept], by[kept])
+        pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
+    with pytest.raises(DataError, match="is 'a' in all rows"):
+        subgroup_metrics(y, p, np.where(np.arange(400) < 100, "b", "a"), weight)
+
+
 def test_names_of_subgroups(rng):
-    names, codes = subgroups_of_rows([2, 1, 2.0, np.nan, 10], 5)
+    names, codes = subgroups_of_rows([2, 1, 2.0, np.nan, 10], every(5))
     assert names == ["1", "2", "10", MISSING]
     assert codes.tolist() == [1, 0, 1, 3, 2]
-    names, codes = subgroups_of_rows(pd.Series(["b", None, "a"], index=[7, 8, 9]), 3)
+    names, codes = subgroups_of_rows(pd.Series(["b", None, "a"], index=[7, 8, 9]), every(3))
     assert names == ["a", "b", MISSING]
     assert codes.tolist() == [1, 2, 0]
-    assert subgroups_of_rows([True, False], 2)[0] == ["False", "True"]
+    assert subgroups_of_rows([True, False], every(2))[0] == ["False", "True"]
     ages = rng.integers(20, 80, 200).astype(float)
-    names, codes = subgroups_of_rows(ages, 200)
+    names, codes = subgroups_of_rows(ages, every(200))
     assert len(names) == 4
     assert names[0].startswith("up to")
     assert np.bincount(codes).min() > 35
@@ -156,7 +175,7 @@ def test_names_of_subgroups(rng):
     edges = [ages[codes == k] for k in range(4)]
     assert all(a.max() < b.min() for a, b in pairwise(edges))
     skewed = np.r_[np.zeros(90), np.arange(1, 12.0)]
-    names, codes = subgroups_of_rows(skewed, 101)  # most are the same
+    names, codes = subgroups_of_rows(skewed, every(101))  # most are the same
     assert len(names) == 2 == len(set(codes.tolist()))
 
 
@@ -186,15 +205,15 @@ def test_what_tells_no_subgroups_apart(rng, by, words):
     ],
 )
 def test_levels_are_neither_lost_nor_counted_twice(by, names, sizes):
-    found, codes = subgroups_of_rows(by, 200)
+    found, codes = subgroups_of_rows(by, every(200))
     assert found == names
     assert np.bincount(codes).tolist() == sizes
 
 
 def test_infinity_is_a_number_and_quarters_have_names_of_their_own():
-    _, codes = subgroups_of_rows(np.r_[np.arange(190.0), np.full(10, np.inf)], 200)
+    _, codes = subgroups_of_rows(np.r_[np.arange(190.0), np.full(10, np.inf)], every(200))
     assert np.bincount(codes, minlength=4)[3] >= 50
-    names, _ = subgroups_of_rows(1e6 + np.arange(200) * 1e-3, 200)
+    names, _ = subgroups_of_rows(1e6 + np.arange(200) * 1e-3, every(200))
     assert len(set(names)) == 4
 
 

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bootprob.displays.style import COLORS
 from bootprob.ensemble.conformal import prediction_sets, sets_of
+from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.out_of_bag_sets import out_of_bag_p_values
 from bootprob.ensemble.subgroups import out_of_bag_subgroups
 from bootprob.intervals.shares import effective_rows, exact_interval
+from bootprob.metrics.reliability import kept_rows
 from bootprob.metrics.subgroup_rows import subgroups_of_rows
 from bootprob.metrics.subgroups import Subgroup, Subgroups, subgroup_metrics
 from bootprob.report.model.sections.section import Drawn, Measured, Section
@@ -38,7 +40,8 @@ def _content(of: Measured) -> dict[str, Any]:
         known = np.asarray(np.isfinite(p_values).all(axis=1))
         sets: NDArray[np.bool_] = sets_of(np.where(known[:, None], p_values, 0.0), of.level)
         holds = sets[np.arange(len(sets)), model.y_]
-        covered = _covered(measured, by.training, holds, known, model.groups_)
+        counted = kept_rows(cross_fitted_proba(model), model.sample_weight_)
+        covered = _covered(measured, by.training, counted, holds, known, model.groups_)
         found["out_of_bag"] = _told(measured, covered)
     found["held_out"] = None
     if by.held_out is not None:
@@ -49,19 +52,26 @@ def _content(of: Measured) -> dict[str, Any]:
         measured = subgroup_metrics(positive, p, by.held_out, level=of.level, decided=decided)
         sets = prediction_sets(model, of.held_out.X, of.level)
         holds, every = sets[np.arange(len(sets)), positive.astype(int)], np.ones(len(p), dtype=bool)
-        found["held_out"] = _told(measured, _covered(measured, by.held_out, holds, every, None))
+        covered = _covered(measured, by.held_out, every, holds, every, None)
+        found["held_out"] = _told(measured, covered)
     return {"subgroups": found}
 
 
 def _covered(
     found: Subgroups,
     by: ArrayLike,
+    counted: NDArray[np.bool_],
     holds: NDArray[np.bool_],
     known: NDArray[np.bool_],
     groups: Groups | None,
 ) -> dict[str, dict[str, float]]:
-    """Share of the rows of each subgroup whose class is in their set, with its interval."""
-    names, codes = subgroups_of_rows(by, len(holds))
+    """Share of the rows of each subgroup whose class is in their set, with its interval.
+
+    Subgroups are told apart by the rows that count, and a set is known of most of these.
+    """
+    names, of_counted = subgroups_of_rows(by, counted)
+    codes = np.full(len(counted), -1)
+    codes[counted] = of_counted
     told = {}
     for name, level in [("all", found.level), *((each, found.level_of_each) for each in names)]:
         own = known & (True if name == "all" else codes == names.index(name))
