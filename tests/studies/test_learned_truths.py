@@ -17,7 +17,7 @@ def test_what_is_measured_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     positive = X[:, 0] + rng.normal(size=150) > 0
     plane = next(iter(SHAPES))
     monkeypatch.setattr(learned_truths, "SHAPES", {plane: SHAPES[plane]})
-    monkeypatch.setattr(learned_truths, "COMPARED", ("Gaussian process", "logistic, Wald"))
+    monkeypatch.setattr(learned_truths, "COMPARED", ("BootstrapSVC", "Gaussian process"))
     found = learned_truths.measured(X, positive, 0)
     assert (found["rows"], found["columns"]) == (100, 2)
     for of_method in found["truths"][plane].values():
