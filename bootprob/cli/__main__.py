@@ -182,6 +182,8 @@ def fit(
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
     check_model_name(output)
+    if options.checkpoint is not None and options.checkpoint.resolve() == output.resolve():
+        raise typer.BadParameter(f"--checkpoint and --output are both {output}; give two names.")
     model, frame = fit_table(
         table,
         target,

@@ -229,3 +229,13 @@ def test_options_of_intervals_need_them(folder):
     assert ended.exit_code == 2
     said = " ".join(ended.output.replace("│", " ").split())
     assert "are of --intervals, which is not given" in said
+
+
+def test_a_model_is_not_written_over_its_checkpoint(tmp_path):
+    pd.DataFrame({"a": np.arange(40.0), "y": np.arange(40) % 2}).to_csv(tmp_path / "t.csv")
+    both = str(tmp_path / "one.model")
+    arguments = ["fit", str(tmp_path / "t.csv"), "--target", "y", "--checkpoint", both, "-o", both]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 2
+    assert "--checkpoint and --output are both" in " ".join(said.output.split())
+    assert not Path(both).exists()
