@@ -27,7 +27,8 @@ def stage_of(
     kernels = view_kernels(rows, np.ones(len(rows)))
     landmarks = Landmarks(data.rows[:n_landmarks], kernels.of_columns)
     straight = straight_columns(data, kernels.of_columns)
-    return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    curved = candidates(kernels, landmarks)
+    return Stage(data, Model(landmarks, straight, curved, base=data.base))
 
 
 def stage_of_a_product(rng: Generator, n: int, n_landmarks: int) -> Stage:

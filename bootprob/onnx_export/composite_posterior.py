@@ -66,8 +66,7 @@ def _add_moments(
         for curve, of_curve in zip(curves, variances[2:], strict=False):
             blocks.append(curved.values(curve))
             prior.append(graph.add("Mul", curved.diagonal(curve), of_curve))
-        linear = 1 + np.flatnonzero(variances[:2])
-        used = [0, *linear, *range(3, 3 + len(curves))]
+        used = [*posterior.blocks(part), *range(3, 3 + len(curves))]
         starts = np.cumsum([0, *(width for _, width in blocks)])
         at = np.concatenate([np.arange(starts[block], starts[block + 1]) for block in used])
         columns = graph.add("Concat", *(blocks[block][0] for block in used), axis=1)

@@ -68,6 +68,8 @@ class Additions:
     ) -> None:
         self._n_threads = n_threads
         self._model, self._kernel, self._found = model, base.setting.kernel, found
+        scales = model.unit(base.setting.tails) * np.array(CURVED)
+        self._variances = torch.from_numpy(scales**2)
         self._seen = model.landmarks.seen(data.rows, OF_ALL_COLUMNS)
         which, precision = base.columns.of(base.setting)
         known = torch.cat([part for _, part in base.columns.blocks(which)])
@@ -108,7 +110,7 @@ class Additions:
         phi = self._model.probes.values(curve, self._seen) @ self._model.probes.basis(curve)
         reached = self._reach @ phi
         matrix = phi.T @ (phi * self._tau.unsqueeze(1)) - reached.T @ reached
-        variances = torch.tensor(CURVED, dtype=torch.float64, device=phi.device).square()
+        variances = self._variances.to(phi.device)
         diagonals = variances.reciprocal().unsqueeze(1).expand(-1, len(matrix))
         factors = factor_of(matrix + torch.diag_embed(diagonals))  # quicker than eigenvalues
         scores = (phi.T @ self._residual).expand(len(variances), 1, -1).mT

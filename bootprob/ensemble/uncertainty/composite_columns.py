@@ -42,6 +42,8 @@ class Columns:
         self.widths = [1, *(part.shape[1] for part in linear), *of_curves]
         widths = torch.tensor(self.widths, device="cpu")
         self._part = torch.arange(len(widths), device="cpu").repeat_interleave(widths)
+        own = model.straight.own_scores(data.rows.shape[1])
+        self._part[1 + torch.tensor(own, dtype=torch.int64, device="cpu")] = len(widths)
         self._told: dict[tuple[float, ...], Tensor] = {}
         held = len(data.rows) * sum(self.widths) <= _HELD
         missing, kept = [], []
@@ -72,9 +74,10 @@ class Columns:
         `missing`, of which labels say least: prior variance times information x, for which the
         logarithm of the evidence is off by about ``½ Σ x (z² − 1)`` with standard normal z.
         """
-        of_curves = tuple(setting.variances[3:])
+        of_curves = (*setting.scales, *setting.rest.scales)
         if of_curves not in self._told:
-            said = (self._variances(setting) * self._information).square()
+            variances = self._variances(setting) / self._model.unit(setting.tails) ** 2
+            said = (variances * self._information).square()
             said[: sum(self.widths[:3])] = torch.inf
             order = said.argsort()
             found = torch.empty_like(said, dtype=torch.bool)
@@ -86,8 +89,17 @@ class Columns:
         """Prior variances of those of which they may not; of others 0."""
         return self._variances(setting) * ~self.told(setting)
 
+    def variances(self, setting: Setting) -> list[float]:
+        """`Model.variances`."""
+        return self._model.variances(setting)
+
+    def _of_parts(self, setting: Setting) -> list[float]:
+        """The same, and that of columns that are their own scores, which both parts have."""
+        _, first, second, *_ = every = self.variances(setting)
+        return [*every, first or second]
+
     def _variances(self, setting: Setting) -> Tensor:
-        every = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")[self._part]
+        every = torch.tensor(self._of_parts(setting), dtype=torch.float64, device="cpu")[self._part]
         if setting.inclusion < 1:
             for start, width, own in self._linear():
                 every[start + len(own) : start + width] *= self._model.spike**2
@@ -97,15 +109,13 @@ class Columns:
         """What is known beforehand of the linear parts, where few of their coefficients count."""
         if setting.inclusion == 1:
             return None
-        together: dict[int, list[int]] = {}  # coefficients of each column
-        left_out = 0
-        for (start, width, own), deviation in zip(self._linear(), setting.linear, strict=True):
-            if not deviation:
-                left_out += width
-                continue
-            for at, column in enumerate(own, start - left_out):
-                together.setdefault(column, []).append(at)
         which, precision = self.of(setting)
+        position = {at: k for k, at in enumerate(which.tolist())}
+        together: dict[int, list[int]] = {}  # coefficients of each column
+        for start, _, own in self._linear():
+            for at, column in enumerate(own, start):
+                if at in position:
+                    together.setdefault(column, []).append(position[at])
         groups = [[own for own in together.values() if len(own) == size] for size in (1, 2)]
         return SpikeAndSlab(
             precision,
@@ -117,7 +127,7 @@ class Columns:
     def unreached_variances(self, setting: Setting) -> list[float]:
         """Prior variances of what no columns look at, of both linear parts and the curves."""
         share = 1.0 if setting.inclusion == 1 else self._model.spike**2
-        first, second, *of_curves = setting.variances[1:]
+        first, second, *of_curves = self.variances(setting)[1:]
         return [share * first, share * second, *of_curves]
 
     def _linear(self) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -128,7 +138,7 @@ class Columns:
 
     def alike(self, setting: Setting) -> tuple[float, ...]:
         """What is the same of settings of which `missing` and `told` are."""
-        first, second, *of_curves = setting.variances[1:]
+        first, second, *of_curves = self.variances(setting)[1:]
         linear = (v for k, v in enumerate((first, second)) if k in self._unreached)
         return *linear, *of_curves
 
@@ -148,9 +158,10 @@ class Columns:
     def masses_of_rows(self, settings: Sequence[Setting], sites: Sites) -> list[float]:
         """What `log_masses_of_rows` says of several settings."""
         every = torch.cat([columns for _, columns in self.blocks()])
-        grams = torch.stack([part @ part.mT for part in every.split(self.widths, dim=1)])
-        variances = grams.new_tensor([each.variances for each in settings])
-        noise = self._missing @ variances[:, 1:].mT if self._unreached else None
+        parts = (every[:, self._part == k] for k in range(len(self.widths) + 1))
+        grams = torch.stack([part @ part.mT for part in parts])
+        variances = grams.new_tensor([self._of_parts(each) for each in settings])
+        noise = self._missing @ variances[:, 1:-1].mT if self._unreached else None
         return log_masses_of_rows(grams, sites, variances, None if noise is None else noise.mT)
 
     def blocks(self, which: Tensor | None = None) -> Iterable[tuple[slice, Tensor]]:

@@ -18,7 +18,7 @@ from bootprob.ensemble.uncertainty.curves import (
     Landmarks,
     of_few_columns,
 )
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off, slope_at
 from bootprob.ensemble.uncertainty.spike_and_slab import SPIKE
 from bootprob.ensemble.uncertainty.steepness import EVEN, RATES, THRESHOLDS, Steepness
 from bootprob.ensemble.uncertainty.straight import Straight
@@ -97,7 +97,8 @@ class Setting:
     kernel : tuple of Curve
         Whose sum the curve is; empty for none.
     linear : (float, float)
-        σ₁ of the columns and σ₂ of their scores; 0 leaves them out.
+        σ₁ of the columns and σ₂ of their scores; 0 leaves them out. Columns that are their own
+        scores have that of either.
     scales : tuple of float
         σ of each of the curves.
     tails : Tails
@@ -123,12 +124,6 @@ class Setting:
         """All there are."""
         return self.kernel + self.rest.kernel
 
-    @property
-    def variances(self) -> list[float]:
-        """Prior variances of the intercept, both linear parts and the curves."""
-        deviations = (*self.linear, *self.scales, *self.rest.scales)
-        return [1 / _INTERCEPT_PRECISION, *(s**2 for s in deviations)]
-
 
 @dataclass(frozen=True)
 class Model:
@@ -139,6 +134,7 @@ class Model:
     curved: list[Curve]
     few: list[Curve] | None = None  # those that may look at few columns, where they are others
     n_rows: int = 1  # of the table, whose relevant columns its labels have told
+    base: float = 0.0  # logit of the share of positive labels
 
     @property
     def n_relevant(self) -> int:
@@ -183,6 +179,20 @@ class Model:
         kept = (each for each in curves if each.family not in left_out)
         return [each.among(columns, p) for each in kept]
 
+    def variances(self, setting: Setting) -> list[float]:
+        """Prior variances of the intercept, both linear parts and the curves, before the link.
+
+        What σ are told in is what a logit is made of where it is the base rate's: else links that
+        are flat there would leave columns nothing to say, whatever σ is.
+        """
+        deviations = (*setting.linear, *setting.scales, *setting.rest.scales)
+        prior = [1 / _INTERCEPT_PRECISION, *(s**2 for s in deviations)]
+        return [variance * self.unit(setting.tails) ** 2 for variance in prior]
+
+    def unit(self, tails: Tails) -> float:
+        """What grows by so much as the logit of the base rate grows by 1."""
+        return 1 / slope_at(self.base, tails)
+
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
         return self._beside_curves if kernel else self._alone
@@ -212,9 +222,10 @@ class Model:
     def _n_columns(self) -> dict[tuple[bool, ...], tuple[int, int]]:
         """How many columns of the linear parts that are used have coefficients, and have none."""
         every = self.straight.columns(self.landmarks.rows.shape[1])
+        own_scores = self.straight.own_scores(self.landmarks.rows.shape[1])
         found = {}
         for used in product((False, True), repeat=2):
-            alone = set(chain.from_iterable(compress(self.alone, used)))
+            alone = set(chain(own_scores, *compress(self.alone, used)))
             found[used] = len(alone), len(set(chain.from_iterable(compress(every, used))) - alone)
         return found
 

@@ -127,6 +127,25 @@ class CompositePosterior:
         every = enumerate(map(Steepness, *arrays))
         return {part: steepness for part, steepness in every if steepness.rate}
 
+    @property
+    def widths(self) -> list[int]:
+        """Coefficients of the constant, of both linear parts and of the curves."""
+        stepped = () if self.stepped is None else self.stepped
+        whole = (len(self.landmarks.T), len(self.scored) + len(stepped))
+        directions = self.column_directions, self.score_directions
+        linear = [
+            width if kept is None else kept.shape[1]
+            for width, kept in zip(whole, directions, strict=True)
+        ]
+        return [1, *linear, self.coefficients.shape[1] - 1 - sum(linear)]
+
+    def blocks(self, part: int) -> tuple[int, ...]:
+        """Of the constant and the linear parts, 0 to 2, those that a part looks at."""
+        ends = np.cumsum(self.widths)
+        own = np.split(self.coefficients[part], ends)[1:3]
+        deviations = self.deviation[part]
+        return (0, *(k for k in (1, 2) if deviations[k - 1] > 0 or own[k - 1].any()))
+
     def curves(self, part: int) -> tuple[Curve, ...]:
         """Those of a part."""
         found = []
@@ -189,23 +208,11 @@ class Moments:
         views = (each.view for kernel in curves for each in kernel)
         self._views = dict.fromkeys(("columns", "scores", *views))
         self._numbers = posterior.coefficients.shape[1] * (2 + len(set(curves)))
-        widths = [
-            1,
-            len(posterior.landmarks.T)
-            if posterior.column_directions is None
-            else posterior.column_directions.shape[1],
-            self._straight.n_others
-            if posterior.score_directions is None
-            else posterior.score_directions.shape[1],
-            0,
-        ]
-        widths[3] = posterior.coefficients.shape[1] - sum(widths)
-        ends = np.cumsum([0, *widths])
+        ends = np.cumsum([0, *posterior.widths])
         every = [torch.arange(a, b, device=device) for a, b in pairwise(ends)]
         alike: dict[tuple[tuple[int, ...], tuple[Curve, ...]], list[int]] = {}
-        for part, deviations in enumerate(posterior.deviation):
-            used = (0, *(k for k in (1, 2) if deviations[k - 1] > 0))
-            alike.setdefault((used, curves[part]), []).append(part)
+        for part, own in enumerate(curves):
+            alike.setdefault((posterior.blocks(part), own), []).append(part)
         first = self._landmarks.seen(self._landmarks.rows[:1], self._views)
         self._groups = []
         for (used, own), parts in alike.items():

@@ -34,7 +34,7 @@ __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.02
-_TEMPERED, _OF_LINKS = 0.75, 0.5  # powers of evidence
+_TEMPERED, _OF_KINDS = 0.75, 0.5  # powers of evidence, of settings and of what they have in common
 _ROWS_OF_A_THREAD = 1000  # of operations that come one after another
 _ROWS_OF_A_WORKER = 375  # fewer, and threads wait for the interpreter's lock more than they work
 
@@ -123,7 +123,8 @@ def fit_composite_posterior(
         landmarks = landmarks_of(first, _LANDMARKS)
         straight = straight_columns(every, views)
         few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
-        model = Model(landmarks, straight, candidates(kernels, landmarks), few, len(rows))
+        curved = candidates(kernels, landmarks)
+        model = Model(landmarks, straight, curved, few, len(rows), every.base)
         stage = Stage(every.part(first) if stages else every, model, n_threads)
         possible, near = outline(stage) if large else search(stage)
         if large and stages:
@@ -206,17 +207,20 @@ def _mixture(
 
 
 def _weights(posteriors: list[Found]) -> Floats:
-    """Shares of a mixture: by the evidence to the power ¾, of links by the root of that.
+    """Shares of a mixture: by evidence to the power ¾, of links and of few columns by its root.
 
     That is prior probability and all, of settings that were kept by all of their evidence.
     Where no setting is quite true, evidence is too sure which of them is the best (P. Grünwald,
-    T. van Ommen, Bayesian Anal. 12 (2017) 1069–1103), and few labels lie where links differ.
+    T. van Ommen, Bayesian Anal. 12 (2017) 1069–1103), few labels lie where links differ, and of
+    columns none may count for nothing, nor all for as much.
     """
     evidence = _TEMPERED * np.array([each.evidence for each in posteriors])
-    links = np.array([each.setting.tails for each in posteriors])
-    for link in np.unique(links, axis=0):
-        alike = (links == link).all(axis=1)
-        evidence[alike] -= (1 - _OF_LINKS) * np.logaddexp.reduce(evidence[alike])
+    settings = [each.setting for each in posteriors]
+    links, few = [each.tails for each in settings], [each.inclusion < 1 for each in settings]
+    for kinds in (links, few):
+        _, kind = np.unique(kinds, axis=0, return_inverse=True)
+        for alike in np.eye(kind.max() + 1, dtype=bool)[:, kind.ravel()]:
+            evidence[alike] -= (1 - _OF_KINDS) * np.logaddexp.reduce(evidence[alike])
     weight = np.exp(evidence - evidence.max())
     return np.asarray(weight / weight.sum())
 
@@ -272,7 +276,7 @@ def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:
     coefficients[:end] = own @ found.mean
     quadratic[:end, :end] = own @ found.covariance @ own.T
     quadratic[:end, :end] += to * columns.untold(posterior.setting) @ to.T
-    of_curves = posterior.setting.variances[3:]
+    of_curves = columns.variances(posterior.setting)[3:]
     reached = [s * basis @ basis.T for s, basis in zip(of_curves, columns.bases, strict=True)]
     if reached:
         quadratic[straight:end, straight:end] -= torch.block_diag(*reached)

@@ -46,7 +46,8 @@ NEAR = 20.0  # how far behind the best a kernel may be that more rows may make p
 _MOST_CURVES = 8  # of a sum
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own besides
 _REST_SCALES = CURVED[:3]
-_REST_ODDS, _OF_STRAIGHT = 1.0, 0.1  # prior odds of a rest, beside curves without, beside none
+_REST_ODDS = 1.0  # prior odds of a rest beside curves without
+_OF_A_COLUMN, _OF_STRAIGHT = 0.02, 0.1  # the same of none: for each column, and at least
 
 
 class Stage:
@@ -307,7 +308,8 @@ class Stage:
             kernel = *base.setting.kernel, curve
             if k != best and kernel not in kept:  # of which there are many
                 del self._columns[kernel]
-        odds = _REST_ODDS if base.setting.kernel else _OF_STRAIGHT
+        of_none = max(_OF_A_COLUMN * self.data.rows.shape[1], _OF_STRAIGHT)
+        odds = _REST_ODDS if base.setting.kernel else min(of_none, _REST_ODDS)
         log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
         return [replace(rest, log_odds=each) for rest, each in likeliest]

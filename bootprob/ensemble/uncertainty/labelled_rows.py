@@ -33,6 +33,12 @@ class LabelledRows:
         arrays = rows, positive.astype(np.float64), weight
         return cls(*(torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays))
 
+    @property
+    def base(self) -> float:
+        """Logit of the share of positive labels, with half a label more of each."""
+        positive, every = float(self.weight @ self.label), float(self.weight.sum())
+        return float(np.log((positive + 0.5) / (every - positive + 0.5)))
+
     def part(self, which: NDArray[np.intp]) -> LabelledRows:
         """Some of them."""
         index = torch.from_numpy(which).to(self.rows.device)

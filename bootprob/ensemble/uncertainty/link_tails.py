@@ -10,8 +10,16 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 __all__ = [
-    "LOGIT", "OUTER", "STEEPEST", "Links", "Tails", "bent", "bent_moments", "levels_off",
-]  # fmt: skip
+    "LOGIT",
+    "OUTER",
+    "STEEPEST",
+    "Links",
+    "Tails",
+    "bent",
+    "bent_moments",
+    "levels_off",
+    "slope_at",
+]
 
 OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
 STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
@@ -41,6 +49,13 @@ def bent(logit: Tensor, tails: Tails) -> Tensor:
             size = logit.abs()
             logit = torch.where(logit > 0, _tail(size, above), -_tail(size, below))
     return _levelling_off(logit, short, over) if short or over else logit
+
+
+def slope_at(logit: float, tails: Tails) -> float:
+    """Derivative of Stukel's h where it has this value; levels are not looked at."""
+    above, below, *_ = tails
+    alpha, size = (above, logit) if logit > 0 else (below, -logit)
+    return float(1 + alpha * size if alpha > 0 else np.exp(alpha * size))
 
 
 def _levelling_off(logit: Tensor, short: float, over: float) -> Tensor:

@@ -49,6 +49,10 @@ class Straight:
         """Scores and steps."""
         return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
 
+    def own_scores(self, p: int) -> list[int]:
+        """Columns of p that are their own normal scores, such as those of two values."""
+        return sorted({*range(p)} - {*self.scored.tolist()})
+
     def columns(self, p: int) -> list[tuple[int, ...]]:
         """At which of p columns each of either looks; steps are columns more."""
         steps = range(p, p + self.n_others - len(self.scored))
@@ -90,6 +94,8 @@ def straight_columns(data: LabelledRows, views: ColumnViews) -> Straight:
     left.
     """
     scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
+    if len(scored) and data.rows.shape[1] > _DIRECTIONS:  # then parts have no column in common
+        scored = torch.arange(data.rows.shape[1], device=data.rows.device)
     straight = Straight(scored, (None, None), *_steps(data.rows, views))
     seen: Seen = {"columns": data.rows, "scores": views.of("scores", data.rows)}
     columns, others = straight.whole(seen)
