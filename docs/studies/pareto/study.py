@@ -25,14 +25,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from bootprob.datasets import CATALOG
-from bootprob.datasets import load as load_data
 from bootprob.datasets.finding import places, present
 from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.selection import ParetoSVC
 from docs.studies.pareto.printed import TABLE_3
 from gpu.benchmarks.common import documents
 from gpu.benchmarks.common.command_line import docs_options
-from gpu.benchmarks.common.datasets import FOLDER, at_hand
+from gpu.benchmarks.common.datasets import FOLDER, at_hand, dataset
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save
 from gpu.benchmarks.common.tables import markdown
@@ -173,7 +172,7 @@ def peers(name: str) -> dict[str, float]:
 def rows_of(name: str) -> tuple[Floats, Bools, tuple[str, ...]]:
     """A data set as the paper has it; of credit the numbers, and the rows that have them all."""
     if name != "credit":
-        data = load_data(_HERE.get(name, name), FOLDER, download=False)
+        data = dataset(_HERE.get(name, name))
         return data.X, data.y, data.columns
     source = CATALOG["crx"]
     paths = present(source, places(FOLDER))

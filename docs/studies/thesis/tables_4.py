@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
-from bootprob import datasets
 from bootprob.exceptions import UnattainableRateError
 from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.selection import CostSensitiveSelector
@@ -28,7 +27,7 @@ from docs.studies.thesis.cardinality_bounded import cardinality_bounded
 from docs.studies.thesis.numbers_4 import PAIRS_4_10, RADIAL, TABLE_4_2
 from docs.studies.thesis.tables_4_document import main as write_document
 from gpu.benchmarks.common.command_line import docs_options
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, those_at_hand
+from gpu.benchmarks.common.datasets import LOADERS, dataset, those_at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save, standardised
 
@@ -60,7 +59,7 @@ def main(names: list[str], settings: dict[str, Any], docs: Path = DOCS) -> None:
 def rows_of(name: str) -> tuple[Floats, Bools]:
     """Standardised rows, the larger class positive; of nursery, the largest of its classes."""
     if name == "nursery":
-        found = datasets.load(name, FOLDER, download=False)
+        found = dataset(name)
         return standardised(found.X), found.labels == "not_recom"
     X, positive = LOADERS[name]()
     return standardised(X), positive if positive.mean() >= 0.5 else ~positive

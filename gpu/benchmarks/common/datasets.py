@@ -16,7 +16,7 @@ from bootprob import datasets
 from bootprob.runtime.arrays import Bools, Floats
 from gpu.benchmarks.common.places import ROOT
 
-__all__ = ["FOLDER", "LOADERS", "Data", "at_hand", "those_at_hand"]
+__all__ = ["FOLDER", "LOADERS", "Data", "at_hand", "dataset", "those_at_hand"]
 
 Data = tuple[Floats, Bools]
 
@@ -45,9 +45,14 @@ def those_at_hand(names: Iterable[str]) -> Iterator[str]:
             print(f"{name}: left out, not in {FOLDER}", flush=True)
 
 
-def _load(name: str) -> Data:
-    found = datasets.load(name, FOLDER, download=False)
+def dataset(name: str) -> datasets.Dataset:
+    """A data set that is at hand; without the folder there is scikit-learn's copy of one."""
+    return datasets.load(name, FOLDER if FOLDER.is_dir() else None, download=False)
+
+
+def _rows(name: str) -> Data:
+    found = dataset(name)
     return found.X, found.y
 
 
-LOADERS: dict[str, Callable[[], Data]] = {name: partial(_load, name) for name in _NAMES}
+LOADERS: dict[str, Callable[[], Data]] = {name: partial(_rows, name) for name in _NAMES}
