@@ -149,10 +149,10 @@ def test_unequal_weights_tell_less(kernel):
     weight = np.random.default_rng(0).permutation(np.geomspace(0.05, 20, 90))
     model = BootstrapSVC(kernel=kernel, n_bootstraps=40, random_state=0)
     equal, unequal = (
-        np.ptp(logit(model.fit(X, y, sample_weight=each).proba_interval(new)[:, 1]), axis=1).mean()
+        np.ptp(logit(model.fit(X, y, sample_weight=each).proba_interval(new)[:, 1]), axis=1)
         for each in (None, weight)
     )
-    assert unequal > 1.25 * equal
+    assert np.median(unequal) > 1.25 * np.median(equal)  # a far bound may round to 1
 
 
 def test_the_default_knows_no_unit_of_weights():
