@@ -191,9 +191,8 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 1 - 1e-12)
     monkeypatch.setattr(composite_model, "_ALL_COUNT", 1 - 1e-12)
     monkeypatch.setattr(composite_posterior_fit, "_TEMPERED", 1.0)
-    for module in (additions, composite_stage):
-        monkeypatch.setattr(module, "_OF_STRAIGHT", 1e-12)
-    monkeypatch.setattr(composite_stage, "_OF_A_COLUMN", 0.0)
+    monkeypatch.setattr(additions, "_OF_STRAIGHT", 1e-12)
+    monkeypatch.setattr(composite_stage, "_OF_STRAIGHT", (1e-12, 1e-12))
     n = 80
     rows = np.where(rng.uniform(size=(n, 3)) < 0.5, -1.0, 1.0)
     positive = rng.uniform(size=n) < expit(rows[:, 0])

@@ -47,7 +47,8 @@ _MOST_CURVES = 8  # of a sum
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own besides
 _REST_SCALES = CURVED[:3]
 _REST_ODDS = 1.0  # prior odds of a rest beside curves without
-_OF_A_COLUMN, _OF_STRAIGHT = 0.02, 0.1  # the same of none: for each column, and at least
+_OF_A_COLUMN = 0.02  # the same beside none, for each column
+_OF_STRAIGHT = (0.1, 0.3)  # and at least, and at most
 
 
 class Stage:
@@ -308,8 +309,10 @@ class Stage:
             kernel = *base.setting.kernel, curve
             if k != best and kernel not in kept:  # of which there are many
                 del self._columns[kernel]
-        of_none = max(_OF_A_COLUMN * self.data.rows.shape[1], _OF_STRAIGHT)
-        odds = _REST_ODDS if base.setting.kernel else min(of_none, _REST_ODDS)
+        odds = _REST_ODDS
+        if not base.setting.kernel:
+            of_columns = _OF_A_COLUMN * self.data.rows.shape[1]
+            odds = float(np.clip(of_columns, *_OF_STRAIGHT))
         log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
         return [replace(rest, log_odds=each) for rest, each in likeliest]
