@@ -21,6 +21,7 @@ from bootprob.ensemble.uncertainty import (
     composite_stage,
     few_that_count,
 )
+from bootprob.ensemble.uncertainty.composite_model import Setting
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.curve_families import KERNELS
@@ -31,6 +32,7 @@ from bootprob.ensemble.uncertainty.link_tails import LOGIT, bent, bent_moments
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import learn_views, view_kernels
+from stages import stage_of
 
 CPU = torch.device("cpu")
 
@@ -241,10 +243,10 @@ def test_prior_probabilities_of_linear_parts_add_up(kernel):
 
 def test_settings_count_by_a_power_of_their_evidence_and_kinds_by_its_root():
     settings = [
-        composite_model.Setting((), (0.4, 0.0), (), LOGIT),
-        composite_model.Setting((), (0.4, 0.0), (), (0.6, 0.6, 0.0, 0.0)),
-        composite_model.Setting((), (0.4, 0.0), (), LOGIT, inclusion=0.2),
-        composite_model.Setting((), (0.4, 0.0), (), LOGIT, inclusion=0.5),
+        Setting((), (0.4, 0.0), (), LOGIT),
+        Setting((), (0.4, 0.0), (), (0.6, 0.6, 0.0, 0.0)),
+        Setting((), (0.4, 0.0), (), LOGIT, inclusion=0.2),
+        Setting((), (0.4, 0.0), (), LOGIT, inclusion=0.5),
     ]
     evidence = (-3.0, -4.0, -5.0, -5.5)
     posteriors = [
@@ -292,6 +294,22 @@ def test_arrays_make_the_same_again_and_no_rows_are_no_rows(rng, one_link):
     repeated, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
     for name, array in repeated.arrays().items():
         np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_columns_of_two_values_stay_where_scores_are_looked_at_alone(rng):
+    rows = np.column_stack(
+        [rng.gamma(1, 1, 120), rng.choice([-1.0, 1.0], 120), rng.normal(size=120)]
+    )
+    stage = stage_of(rows, rng.uniform(size=120) < expit(rows[:, 1]), 30)
+    found = stage.begin(Setting((), (0.0, 0.8), (), (0.25, 0.0, 0.0, 0.0)))
+    posterior, _ = composite_posterior_fit._mixture([found], stage, None)
+    assert posterior.blocks(0) == (0, 1, 2)
+    which, _ = found.columns.of(found.setting)
+    [(_, columns)] = found.columns.blocks(which)
+    variance = (columns @ found.found.covariance * columns).sum(1)
+    expected = bent_moments(columns @ found.found.mean, variance.sqrt(), found.setting.tails)
+    moments = posterior.moments(rows, view_kernels(rows, np.ones(120)), CPU)
+    np.testing.assert_allclose(moments[:, 0], expected.numpy(), rtol=1e-9, atol=1e-9)
 
 
 def test_it_is_the_same_on_any_number_of_cores(monkeypatch):
