@@ -412,6 +412,21 @@ def test_wide_tables_say_that_they_know_little(rng, shape, monkeypatch):
     assert far > 0.3
 
 
+@pytest.mark.parametrize("n_numbers", [0, 1, 20])
+def test_wide_tables_of_columns_of_two_values(rng, n_numbers):
+    rows = np.column_stack(
+        [rng.gamma(1, 1, size=(60, n_numbers)), rng.choice([-1.0, 1.0], size=(60, 280))]
+    )
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    positive = rng.uniform(size=60) < expit(rows[:, -3:].sum(axis=1))
+    positive[:2] = True, False
+    kernels = view_kernels(rows, np.ones(60))
+    posterior, left_out = fit_composite_posterior(rows, positive, np.ones(60), kernels, CPU)
+    assert np.isfinite(left_out).all()
+    assert len(posterior.scored) == (rows.shape[1] if n_numbers else 0)
+    assert widths(posterior, rows, kernels).mean() > 0.3
+
+
 UGLY = [
     "constant",
     "one column",

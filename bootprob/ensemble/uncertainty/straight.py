@@ -50,7 +50,12 @@ class Straight:
         return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
 
     def own_scores(self, p: int) -> list[int]:
-        """Columns of p that are their own normal scores, such as those of two values."""
+        """Columns of p that are their own normal scores, such as those of two values.
+
+        None where directions are looked at, in which no column is by itself.
+        """
+        if self.directions[0] is not None:
+            return []
         return sorted({*range(p)} - {*self.scored.tolist()})
 
     def columns(self, p: int) -> list[tuple[int, ...]]:
@@ -94,7 +99,7 @@ def straight_columns(data: LabelledRows, views: ColumnViews) -> Straight:
     left.
     """
     scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
-    if len(scored) and data.rows.shape[1] > _DIRECTIONS:  # then parts have no column in common
+    if len(scored) and data.rows.shape[1] > _DIRECTIONS:  # in directions of scores alone are all
         scored = torch.arange(data.rows.shape[1], device=data.rows.device)
     straight = Straight(scored, (None, None), *_steps(data.rows, views))
     seen: Seen = {"columns": data.rows, "scores": views.of("scores", data.rows)}
