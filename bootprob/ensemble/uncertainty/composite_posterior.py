@@ -34,14 +34,15 @@ class CompositePosterior:
 
     ``logit P(y = 1 | x) = h(b + ⟨u, x⟩ + ⟨v, s(x)⟩ + f(x))`` with the standardised columns x, their
     normal scores s(x), ``b ~ N(0, 10²)``, independent normal coefficients u and v of standard
-    deviations σ₁ and σ₂ (or of few that count, `spike_and_slab`), and f a sum of Gaussian processes
-    of kernels ``σ_j² k_j``, those of `bootprob.ensemble.uncertainty.curves`. Where a truth is
-    linear the linear parts alone explain it, and the interval is nearly as narrow as that of
-    logistic regression; where it is not, f takes what they leave (the decomposition of G. Wahba,
-    "Spline Models for Observational Data", 1990, chapter 1). h is the identity, or a link with
-    other tails. σ, kernel and h are unknown: the posterior is a mixture over those that the labels
-    leave possible. Its quantiles are not those of its moments. All that h bends may be multiplied
-    by what grows with one column (`bootprob.ensemble.uncertainty.steepness`).
+    deviations σ₁ and σ₂ (or of few that count, `spike_and_slab`; of columns that are their own
+    scores, of either), and f a sum of Gaussian processes of kernels ``σ_j² k_j``, those of
+    `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the linear parts alone explain
+    it, and the interval is nearly as narrow as that of logistic regression; where it is not, f
+    takes what they leave (the decomposition of G. Wahba, "Spline Models for Observational Data",
+    1990, chapter 1). h is the identity, or a link with other tails. σ, kernel and h are unknown:
+    the posterior is a mixture over those that the labels leave possible. Its quantiles are not
+    those of its moments. All that h bends may be multiplied by what grows with one column
+    (`bootprob.ensemble.uncertainty.steepness`).
 
     With ``a(x)`` = (1, the columns, the scores, the values of each k with the landmarks), each part
     is normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + Σ σ_j² k_j(x, x)``; h
@@ -59,7 +60,7 @@ class CompositePosterior:
     columns_of_curve : ndarray of int, shape (g, k, p)
         1 where the curve looks at the column, else 0.
     deviation : ndarray, shape (g, 2 + k)
-        σ₁, σ₂ and those of the curves, in logits, the root of their mean squares where a part
+        σ₁, σ₂ and those of the curves, before h, the root of their mean squares where a part
         stands for several; of linear parts of which few columns count those of the others; 0 for
         what it is without.
     tails : ndarray, shape (g, 2)

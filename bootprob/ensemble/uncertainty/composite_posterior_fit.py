@@ -63,8 +63,9 @@ def fit_composite_posterior(
     there besides. Of the straight columns few may count (`few_that_count`): that has half of the
     prior probability. Without a curve three fifths are for one linear part alone, a fifth for both
     of one scale. The logit has 30 % of links, and where any of them level off, all that do have a
-    twentieth of what the others have. Settings with less than a thousandth of the evidence are
-    left out, others count by powers of it (`_weights`).
+    twentieth of what the others have; σ are told in logits of the base rate (`Model.unit`).
+    Settings with less than a thousandth of the evidence are left out, others count by powers of it
+    (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
