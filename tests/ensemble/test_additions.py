@@ -23,6 +23,7 @@ from bootprob.ensemble.uncertainty.composite_settings import kind_of
 from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.evidence_beside import EvidenceBeside
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites
+from bootprob.ensemble.uncertainty.link_tails import bent
 from bootprob.ensemble.uncertainty.masses import Masses
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import view_kernels
@@ -56,6 +57,26 @@ def test_gains_are_differences_of_the_logarithm_of_the_mass(stage, number):
     every = torch.cat([precision.expand(6, -1), of_curve[:, None].expand(-1, more.shape[1])], dim=1)
     masses = Masses.of(blocks, sites, None).beside(every)
     np.testing.assert_allclose(gains, np.subtract(masses, without))
+
+
+def test_no_curve_gains_what_a_link_with_heavy_tails_does_not_expect():
+    """There a label far from its logit has a factor of no precision, which nothing bounds."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3))
+    rows = np.column_stack([rows, np.arange(300) < 10, np.arange(300) % 50 == 0])
+    rows[0, 0] = 2
+    positive = rng.uniform(size=300) < expit(4 * rows[:, 0])
+    positive[0] = False
+    stage = stage_of((rows - rows.mean(0)) / rows.std(0), positive, 80)
+    straight = stage.straight()
+    heavy = replace(straight.setting, linear=(0.4, 0.0), tails=(-2.5, -2.5, 0.0, 0.0))
+    base = stage.add(heavy, straight.found.sites)
+    additions = stage.additions(base)
+    [probability] = bent(additions.logits[:1], heavy.tails).neg().sigmoid().tolist()
+    gains = additions.gains(Curve("product", "columns", 0.0, (3, 4)))
+    assert probability < 0.5
+    assert base.found.sites.precision[0] < 1e-9
+    assert gains.max() < (1 / probability - 1) / 2
 
 
 def test_a_mass_is_the_determinant_and_the_square_of_what_factors_say(rng):

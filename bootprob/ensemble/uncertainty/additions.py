@@ -20,8 +20,9 @@ from bootprob.ensemble.uncertainty.column_sets import (
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
-from bootprob.ensemble.uncertainty.expectation_propagation import factor_of
+from bootprob.ensemble.uncertainty.expectation_propagation import Link, factor_of
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.link_tails import LOGIT
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.hardware.threads import one_core_for_each
 
@@ -46,6 +47,9 @@ class Added(NamedTuple):
 class Additions:
     """A posterior, and what the evidence gains if curves are added while its factors stay.
 
+    With another link than the logit those of labels less likely than not have the information that
+    was expected at least: they may have none, and a curve of their rows would gain without bound.
+
     Parameters
     ----------
     data : LabelledRows
@@ -54,6 +58,8 @@ class Additions:
         The posterior.
     found : dict of Curve to Added
         What `best` has said of it before; more is added.
+    link : callable
+        From what coefficients make, (n,), to the logits of the rows.
     n_threads : int
         That look at curves.
     """
@@ -64,6 +70,7 @@ class Additions:
         model: Model,
         base: Found,
         found: dict[Curve, Added],
+        link: Link,
         n_threads: int = 1,
     ) -> None:
         self._n_threads = n_threads
@@ -74,9 +81,13 @@ class Additions:
         which, precision = base.columns.of(base.setting)
         known = torch.cat([part for _, part in base.columns.blocks(which)])
         sites = base.found.sites.without(base.columns.missing(base.setting))
-        self._tau = sites.precision
         self.logits = known @ base.found.mean
-        self._residual = sites.shift - self._tau * self.logits
+        self._residual = sites.shift - sites.precision * self.logits
+        self._tau = sites.precision
+        if base.setting.tails != LOGIT:
+            against = ((1 - 2 * data.label) * link(self.logits)).exp().clamp_min(1.0)
+            expected = self._residual.square() / (data.weight * against)
+            self._tau = torch.maximum(self._tau, expected)
         weighted = (known * self._tau.unsqueeze(1)).T
         factor = factor_of(torch.diag(precision) + weighted @ known)
         self._reach = torch.linalg.solve_triangular(factor, weighted, upper=False)

@@ -236,7 +236,12 @@ class Stage:
     def additions(self, base: Found) -> Additions:
         """What may be added to one."""
         known = self._added.setdefault(base.setting, {})
-        return Additions(self.data, self.model, base, known, self._n_threads)
+        steepness = self.steepness(base.setting)
+
+        def link(made: Tensor) -> Tensor:
+            return bent(made if steepness is None else steepness * made, base.setting.tails)
+
+        return Additions(self.data, self.model, base, known, link, self._n_threads)
 
     def ranked(self, base: Found, kernels: Iterable[Kernel]) -> list[tuple[float, Setting]]:
         """Settings and the logarithms of their evidence beside a posterior, best first.
