@@ -45,9 +45,9 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def one_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """Composite posteriors try one link besides the logit, of what is not about links."""
-    from bootprob.ensemble.uncertainty import composite_search
+    from bootprob.ensemble.uncertainty import composite_model
 
-    monkeypatch.setattr(composite_search, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
+    monkeypatch.setattr(composite_model, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ class VennAbers:
         """
         gap = np.diff(self.scores, prepend=-np.inf, append=np.inf)
         size = np.abs(self.scores)
-        near = _ROUNDING * (np.median(size) + size)
+        near = _ROUNDING * ((np.median(size) or 1.0) + size)
         found: Floats = np.minimum(near, np.minimum(gap[:-1], gap[1:]) / 4)
         return found
 

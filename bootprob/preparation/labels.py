@@ -302,13 +302,22 @@ def of_mean_one(weight: Floats) -> Floats:
 def spaced_over_classes(labels: NDArray[Any], size: int) -> NDArray[np.intp]:
     """Up to so many rows, evenly spaced in the order of their labels: with the classes' shares.
 
+    Of two classes they are the same ones whichever is the first.
+
     Parameters
     ----------
     labels : ndarray, shape (n,) or (P, n)
         Of each row, or those that it has for each pair of classes.
     size : int
     """
-    order = np.lexsort(np.atleast_2d(labels))
-    if len(order) <= size:
-        return np.arange(len(order))
-    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
+    every = np.atleast_2d(labels)
+    n = every.shape[1]
+    if n <= size:
+        return np.arange(n)
+    order = np.lexsort(every)
+    if len(every) == 1:  # from either end towards where the classes meet
+        second = every[0, order] == every.max()
+        order[second] = order[second][::-1]
+    half = np.linspace(0, n - 1, size)[: -(-size // 2)].astype(np.intp)
+    spaced = np.concatenate([half, n - 1 - half[: size // 2]])
+    return np.sort(order[spaced])

@@ -415,6 +415,11 @@ def test_pairs_do_not_depend_on_the_unit_of_scores(rng, unit):
     np.testing.assert_allclose(others[at], pairs[at], rtol=1e-9)
 
 
+def test_scores_that_are_all_0_are_found_again():
+    found = VennAbers.fit(np.zeros(9), np.arange(9) < 3, np.ones(9))
+    np.testing.assert_array_equal(found.bounds(np.array([1e-17, -1e-17])), found.bounds([0.0, 0.0]))
+
+
 @pytest.mark.parametrize("calibrator", [Isotonic, Beta, Sigmoid, VennAbers])
 def test_labels_of_0_and_1_are_labels(rng, calibrator):
     scores, weight = rng.normal(size=100), rng.uniform(0.1, 3, size=100)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 
 from bootprob.ensemble.uncertainty import composite_columns
 from bootprob.ensemble.uncertainty.composite_columns import Columns
@@ -107,3 +108,21 @@ def test_directions_of_which_labels_say_nothing_make_no_difference(stage, monkey
     apart = (few.found.left_out_mean - every.found.left_out_mean) / deviation
     assert apart.abs().max() < 0.2
     torch.testing.assert_close(few.found.left_out_variance.sqrt(), deviation, rtol=0.05, atol=0)
+
+
+def test_nor_do_they_under_a_link_that_is_flat_at_the_base_rate(monkeypatch):
+    """There σ is many of the logits that rows near one half tell much of."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 3))
+    logit = 1.5 * rows[:, 0] + 1.5 * np.sin(2 * rows[:, 1]) - 2.5
+    stage = stage_of(rows, rng.uniform(size=1000) < expit(logit), 256)
+    curve = replace(ROUGH, gamma=1 / 8)
+    setting = Setting((curve,), (0.4, 0.4), (CURVED[1],), (-0.8, -0.8, 0.0, 0.0))
+    assert stage.model.unit(setting.tails) > 3
+    few = stage.begin(setting)
+    monkeypatch.setattr(composite_columns, "_CHANGED", 0.0)
+    every = Stage(stage.data, stage.model).begin(setting)
+    assert len(few.found.mean) < 0.95 * len(every.found.mean)
+    assert few.evidence == pytest.approx(every.evidence, abs=0.05)
+    spread = few.found.left_out_variance / every.found.left_out_variance
+    assert spread.max() < 1.03

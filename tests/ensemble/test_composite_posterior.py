@@ -194,7 +194,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     monkeypatch.setattr(composite_model, "_ALL_COUNT", 1 - 1e-12)
     monkeypatch.setattr(composite_posterior_fit, "_TEMPERED", 1.0)
     monkeypatch.setattr(additions, "_OF_STRAIGHT", 1e-12)
-    monkeypatch.setattr(composite_stage, "_OF_STRAIGHT", (1e-12, 1e-12))
+    monkeypatch.setattr(composite_stage, "_BESIDE_NONE", (1e-12, 1e-12))
     n = 80
     rows = np.where(rng.uniform(size=(n, 3)) < 0.5, -1.0, 1.0)
     positive = rng.uniform(size=n) < expit(rows[:, 0])
@@ -239,6 +239,16 @@ def test_prior_probabilities_of_linear_parts_add_up(kernel):
     every = [replace(setting, linear=each) for each in model.linear(kernel)]
     assert len(every) == (36 if kernel else 48)
     assert sum(map(model._probability_of_linear, every)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.005])
+def test_prior_probabilities_of_links_add_up(rng, share):
+    """Of a rare class links are left out that are flat at its rate."""
+    model = stage_of(rng.normal(size=(600, 2)), np.arange(600) < 600 * share, 50).model
+    links = [LOGIT, *model.tails]
+    assert (len(links) < 16) == (share < 0.1)
+    priors = [model.log_prior(Setting((), (0.4, 0.4), (), tails)) for tails in links]
+    assert priors[0] - np.logaddexp.reduce(priors) == pytest.approx(np.log(0.3))
 
 
 def test_settings_count_by_a_power_of_their_evidence_and_kinds_by_its_root():
@@ -312,6 +322,18 @@ def test_columns_of_two_values_stay_where_scores_are_looked_at_alone(rng):
     np.testing.assert_allclose(moments[:, 0], expected.numpy(), rtol=1e-9, atol=1e-9)
 
 
+def test_a_constant_column_that_is_no_longer_constant_is_not_known(rng):
+    """It is its own score; that its coefficient has a mean of 0 does not leave the column out."""
+    rows = np.column_stack([np.zeros(120), rng.gamma(1, 1, (120, 2))])
+    stage = stage_of(rows, rng.uniform(size=120) < expit(rows[:, 1] - 1), 30)
+    found = stage.begin(Setting((), (0.0, 0.8), (), LOGIT))
+    posterior, _ = composite_posterior_fit._mixture([found], stage, None)
+    kernels = view_kernels(rows, np.ones(120))
+    new = rows + np.eye(3)[0]
+    variances = (posterior.moments(each, kernels, CPU)[:, 0, 1] ** 2 for each in (rows, new))
+    np.testing.assert_allclose(-np.subtract(*variances), 0.8**2)
+
+
 def test_it_is_the_same_on_any_number_of_cores(monkeypatch):
     table_of = table(np.random.default_rng(5), 150, 3, wavy)
     found = []
@@ -338,6 +360,20 @@ def test_it_is_the_same_in_any_order_of_rows(monkeypatch, stages):
     np.testing.assert_allclose(of_shuffled, left_out[order], rtol=1e-9)
     for name, array in posterior.arrays().items():
         np.testing.assert_array_equal(array, another.arrays()[name])
+
+
+@pytest.mark.parametrize("stages", [(1000,), (70, 110)])
+def test_swapped_classes_mirror_it(monkeypatch, stages):
+    """Of tables that are looked at in stages other rows were drawn: bounds moved by .2."""
+    rng = np.random.default_rng(7)
+    rows, positive, weight, kernels = table(rng, 150, 3, wavy)
+    monkeypatch.setattr(composite_posterior_fit, "EXAMINED_ROWS", stages)
+    bounds = []
+    for labels in (positive, ~positive):
+        posterior, _ = fit_composite_posterior(rows, labels, weight, kernels, CPU)
+        moments = posterior.moments(rows, kernels, CPU)
+        bounds.append(of_mixture(moments, posterior.weight, 0.95))
+    np.testing.assert_allclose(bounds[0], -bounds[1][:, ::-1], atol=1e-6)
 
 
 @pytest.mark.parametrize(("n", "expected"), [(100, 1), (740, 1), (750, 2)])
@@ -378,7 +414,7 @@ def test_factors_that_do_not_settle_win_nothing(monkeypatch, evidence):
 
 
 def test_many_rows_in_stages_and_blocks(one_link, monkeypatch):
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(5)
     rows, positive, weight, kernels = table(rng, 150, 2, wavy)
     plain, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
     few = rows[:50], positive[:50], weight[:50], kernels, CPU

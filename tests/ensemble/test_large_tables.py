@@ -17,7 +17,7 @@ from sklearn.base import clone
 from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
-from bootprob.ensemble.uncertainty import composite_search
+from bootprob.ensemble.uncertainty import composite_model
 from bootprob.ensemble.uncertainty.composite_model import Model, Setting
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.composite_stage import Stage
@@ -52,7 +52,7 @@ def _small_is_large():
         for name, number in (("EXACT_ROWS", 100), ("DRAWN", 120), ("COLUMNS", 30)):
             patched.setattr(large_tables, f"_{name}", number)
         patched.setattr(views, "_MULTIPLES", _FEW)
-        patched.setattr(composite_search, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
+        patched.setattr(composite_model, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
         yield
 
 

@@ -22,7 +22,7 @@ from bootprob import BootstrapSVC
 from bootprob.baselines import BestCSVC, PlattSVC, SollichSVC
 from bootprob.cli.__main__ import app
 from bootprob.ensemble.sensitivity import probability_sensitivity
-from bootprob.ensemble.uncertainty import composite_search
+from bootprob.ensemble.uncertainty import composite_model, composite_search
 from bootprob.persistence.save_load import load, save
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from mixed_tables import credit_table
@@ -159,7 +159,7 @@ def same(found: Any, expected: Any, close: float, name: str) -> None:
 def test_an_ensemble_says_what_that_of_a_cpu_says(pretended_gpu, monkeypatch, name):
     job = JOBS[name]
     # A few of the links and settings: each is like the others.
-    monkeypatch.setattr(composite_search, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
+    monkeypatch.setattr(composite_model, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
     monkeypatch.setattr(composite_search, "_MOST_EXAMINED", 4)
     with triton_kernels(job.kernels):
         found = job.fitted("cuda")

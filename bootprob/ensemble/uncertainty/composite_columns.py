@@ -73,29 +73,29 @@ class Columns:
         They may of all linear ones. Of curves those directions are left out, and what they vary is
         `missing`, of which labels say least: prior variance times information x, for which the
         logarithm of the evidence is off by about ``½ Σ x (z² − 1)`` with standard normal z.
+        Variances are of the base rate's logits, times by how much a link is flatter there than for
+        rows near one half, of which labels say more.
         """
-        of_curves = (*setting.scales, *setting.rest.scales)
-        if of_curves not in self._told:
-            variances = self._variances(setting) / self._model.unit(setting.tails) ** 2
+        unit = self._model.unit(setting.tails)
+        flatter = max(1.0, unit)
+        key = flatter, *setting.scales, *setting.rest.scales
+        if key not in self._told:
+            variances = self._variances(setting) * flatter / unit**2
             said = (variances * self._information).square()
             said[: sum(self.widths[:3])] = torch.inf
             order = said.argsort()
             found = torch.empty_like(said, dtype=torch.bool)
             found[order] = said[order].cumsum(0) > 2 * _CHANGED**2
-            self._told[of_curves] = found
-        return self._told[of_curves]
+            self._told[key] = found
+        return self._told[key]
 
     def untold(self, setting: Setting) -> Tensor:
         """Prior variances of those of which they may not; of others 0."""
         return self._variances(setting) * ~self.told(setting)
 
-    def variances(self, setting: Setting) -> list[float]:
-        """`Model.variances`."""
-        return self._model.variances(setting)
-
     def _of_parts(self, setting: Setting) -> list[float]:
         """The same, and that of columns that are their own scores, which both parts have."""
-        _, first, second, *_ = every = self.variances(setting)
+        _, first, second, *_ = every = self._model.variances(setting)
         return [*every, first or second]
 
     def _variances(self, setting: Setting) -> Tensor:
@@ -127,7 +127,7 @@ class Columns:
     def unreached_variances(self, setting: Setting) -> list[float]:
         """Prior variances of what no columns look at, of both linear parts and the curves."""
         share = 1.0 if setting.inclusion == 1 else self._model.spike**2
-        first, second, *of_curves = self.variances(setting)[1:]
+        first, second, *of_curves = self._model.variances(setting)[1:]
         return [share * first, share * second, *of_curves]
 
     def _linear(self) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -138,7 +138,7 @@ class Columns:
 
     def alike(self, setting: Setting) -> tuple[float, ...]:
         """What is the same of settings of which `missing` and `told` are."""
-        first, second, *of_curves = self.variances(setting)[1:]
+        first, second, *of_curves = self._model.variances(setting)[1:]
         linear = (v for k, v in enumerate((first, second)) if k in self._unreached)
         return *linear, *of_curves
 

@@ -60,6 +60,7 @@ TAILS: tuple[Tails, ...] = tuple(
     for a in (-2.5, -0.8, -0.3, 0.25, 0.6)
     for pair in ((a, a), (a, 0.0), (0.0, a))
 )
+_MOST_BENT = 20.0  # how much flatter than the logit's a link may be at the base rate
 LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
 _STEEP_SHARE = 0.2  # prior probability that the logit is steeper for some rows
 _LEAST_MODERATED = 3  # columns; of two there is one slope that varies
@@ -98,7 +99,7 @@ class Setting:
         Whose sum the curve is; empty for none.
     linear : (float, float)
         σ₁ of the columns and σ₂ of their scores; 0 leaves them out. Columns that are their own
-        scores have that of either.
+        scores have that of either; of more than 256 columns these are in both parts.
     scales : tuple of float
         σ of each of the curves.
     tails : Tails
@@ -193,6 +194,11 @@ class Model:
         """What grows by so much as the logit of the base rate grows by 1."""
         return 1 / slope_at(self.base, tails)
 
+    @cached_property
+    def tails(self) -> list[Tails]:
+        """Other links with which most rows' logits still say something of their columns."""
+        return [tails for tails in TAILS if self.unit(tails) < _MOST_BENT]
+
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
         return self._beside_curves if kernel else self._alone
@@ -249,7 +255,7 @@ class Model:
         elif levels_off(setting.tails):
             probability *= _LEVELLED_SHARE / (len(LEVELS) ** 2 - 1)
         else:
-            probability *= (1 - _LOGIT_SHARE) / len(TAILS)
+            probability *= (1 - _LOGIT_SHARE) / len(self.tails)
         if setting.steepness == EVEN:
             probability *= 1 - _STEEP_SHARE
         else:

@@ -35,14 +35,14 @@ class CompositePosterior:
     ``logit P(y = 1 | x) = h(b + ⟨u, x⟩ + ⟨v, s(x)⟩ + f(x))`` with the standardised columns x, their
     normal scores s(x), ``b ~ N(0, 10²)``, independent normal coefficients u and v of standard
     deviations σ₁ and σ₂ (or of few that count, `spike_and_slab`; of columns that are their own
-    scores, of either), and f a sum of Gaussian processes of kernels ``σ_j² k_j``, those of
-    `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the linear parts alone explain
-    it, and the interval is nearly as narrow as that of logistic regression; where it is not, f
-    takes what they leave (the decomposition of G. Wahba, "Spline Models for Observational Data",
-    1990, chapter 1). h is the identity, or a link with other tails. σ, kernel and h are unknown:
-    the posterior is a mixture over those that the labels leave possible. Its quantiles are not
-    those of its moments. All that h bends may be multiplied by what grows with one column
-    (`bootprob.ensemble.uncertainty.steepness`).
+    scores, of either, or of more than 256 of both), and f a sum of Gaussian processes of kernels
+    ``σ_j² k_j``, those of `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the
+    linear parts alone explain it, and the interval is nearly as narrow as that of logistic
+    regression; where it is not, f takes what they leave (the decomposition of G. Wahba, "Spline
+    Models for Observational Data", 1990, chapter 1). h is the identity, or a link with other tails.
+    σ, kernel and h are unknown: the posterior is a mixture over those that the labels leave
+    possible. Its quantiles are not those of its moments. All that h bends may be multiplied by what
+    grows with one column (`bootprob.ensemble.uncertainty.steepness`).
 
     With ``a(x)`` = (1, the columns, the scores, the values of each k with the landmarks), each part
     is normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + Σ σ_j² k_j(x, x)``; h
@@ -142,10 +142,8 @@ class CompositePosterior:
 
     def blocks(self, part: int) -> tuple[int, ...]:
         """Of the constant and the linear parts, 0 to 2, those that a part looks at."""
-        ends = np.cumsum(self.widths)
-        own = np.split(self.coefficients[part], ends)[1:3]
-        deviations = self.deviation[part]
-        return (0, *(k for k in (1, 2) if deviations[k - 1] > 0 or own[k - 1].any()))
+        own = np.split(self.quadratic[part].diagonal(), np.cumsum(self.widths))[1:3]
+        return (0, *(k for k, block in enumerate(own, 1) if block.any()))
 
     def curves(self, part: int) -> tuple[Curve, ...]:
         """Those of a part."""

@@ -277,7 +277,7 @@ def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:
     coefficients[:end] = own @ found.mean
     quadratic[:end, :end] = own @ found.covariance @ own.T
     quadratic[:end, :end] += to * columns.untold(posterior.setting) @ to.T
-    of_curves = columns.variances(posterior.setting)[3:]
+    of_curves = columns.unreached_variances(posterior.setting)[2:]
     reached = [s * basis @ basis.T for s, basis in zip(of_curves, columns.bases, strict=True)]
     if reached:
         quadratic[straight:end, straight:end] -= torch.block_diag(*reached)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
 from bootprob.ensemble.uncertainty.composite_columns import Found
-from bootprob.ensemble.uncertainty.composite_model import NOTHING, TAILS, Kernel, Setting
+from bootprob.ensemble.uncertainty.composite_model import NOTHING, Kernel, Setting
 from bootprob.ensemble.uncertainty.composite_settings import (
     LEAST_WEIGHT,
     is_even,
@@ -26,7 +26,6 @@ __all__ = ["again", "outline", "search", "some"]
 _MOST_EXAMINED = 24
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
-_MOST_BENT = 20.0  # how much flatter than the logit's a link may be at the base rate
 _OTHER_WIDTHS = 3  # of a curve, its own among them
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
 _MORE = 3  # times as many as are kept, of what is known roughly
@@ -39,17 +38,17 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     kernels = _with_few_columns(stage, straight, possible)
     leader, kernels = stage.climb(stage.best(), kernels)
-    with_tails = [replace(straight.setting, tails=tails) for tails in _tails(stage)]
+    with_tails = [replace(straight.setting, tails=tails) for tails in stage.model.tails]
     bases = stage.add_each((each, straight.found.sites) for each in with_tails)
     stage.climb_each((base, ()) for base in bases)
-    _add_links(stage, leader, _tails(stage))
+    _add_links(stage, leader, stage.model.tails)
     vary_steepness(stage, [stage.best(), straight])
     reached = leader.evidence
     while stage.best().evidence > reached + RISE:
         base = stage.best()
         reached = base.evidence
         leader, kernels = stage.climb(base, kernels)
-        _add_links(stage, leader, (LOGIT, *_tails(stage)))
+        _add_links(stage, leader, (LOGIT, *stage.model.tails))
     level_off(stage, straight)
     return _possible(stage, kernels)
 
@@ -76,7 +75,7 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     kernels = _with_few_columns(stage, straight, possible)
     leader = stage.best()
-    _add_links(stage, leader, _tails(stage))
+    _add_links(stage, leader, stage.model.tails)
     vary_steepness(stage, [leader, straight])
     level_off(stage, straight)
     others = [stage.best(tails) for tails in stage.links() if tails != LOGIT]
@@ -111,11 +110,6 @@ def some(
     ranked = stage.ranked(best, dict.fromkeys(kernels))
     _examine(stage, {best: ranked[:most]}, best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
-
-
-def _tails(stage: Stage) -> list[Tails]:
-    """Those with which most rows' logits still say something of their columns."""
-    return [tails for tails in TAILS if stage.model.unit(tails) < _MOST_BENT]
 
 
 def _straight(stage: Stage, base: Found) -> Found:

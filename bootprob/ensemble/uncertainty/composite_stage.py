@@ -48,7 +48,7 @@ _WORK = 4e10  # rows × squared columns of settings that get factors of their ow
 _REST_SCALES = CURVED[:3]
 _REST_ODDS = 1.0  # prior odds of a rest beside curves without
 _OF_A_COLUMN = 0.02  # the same beside none, for each column
-_OF_STRAIGHT = (0.1, 0.3)  # and at least, and at most
+_BESIDE_NONE = (0.1, 0.3)  # and at least, and at most
 
 
 class Stage:
@@ -317,7 +317,7 @@ class Stage:
         odds = _REST_ODDS
         if not base.setting.kernel:
             of_columns = _OF_A_COLUMN * self.data.rows.shape[1]
-            odds = float(np.clip(of_columns, *_OF_STRAIGHT))
+            odds = float(np.clip(of_columns, *_BESIDE_NONE))
         log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
         return [replace(rest, log_odds=each) for rest, each in likeliest]
