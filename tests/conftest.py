@@ -44,10 +44,11 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def one_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Composite posteriors try one link besides the logit, of what is not about links."""
+    """Composite posteriors try one link besides the logit, no likelier for that."""
     from bootprob.ensemble.uncertainty import composite_model
 
     monkeypatch.setattr(composite_model, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
+    monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 0.3 / (0.3 + 0.7 / 15))
 
 
 @pytest.fixture
