@@ -47,8 +47,9 @@ def one_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """Composite posteriors try one link besides the logit, no likelier for that."""
     from bootprob.ensemble.uncertainty import composite_model
 
+    share = 0.3 / (0.3 + 0.7 / len(composite_model.TAILS))
     monkeypatch.setattr(composite_model, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
-    monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 0.3 / (0.3 + 0.7 / 15))
+    monkeypatch.setattr(composite_model, "_LOGIT_SHARE", share)
 
 
 @pytest.fixture

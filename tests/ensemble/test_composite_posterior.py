@@ -246,7 +246,7 @@ def test_prior_probabilities_of_links_add_up(rng, share):
     """Of a rare class links are left out that are flat at its rate."""
     model = stage_of(rng.normal(size=(600, 2)), np.arange(600) < 600 * share, 50).model
     links = [LOGIT, *model.tails]
-    assert (len(links) < 16) == (share < 0.1)
+    assert (len(links) < 13) == (share < 0.1)
     priors = [model.log_prior(Setting((), (0.4, 0.4), (), tails)) for tails in links]
     assert priors[0] - np.logaddexp.reduce(priors) == pytest.approx(np.log(0.3))
 

@@ -57,7 +57,7 @@ _PROBED = 96  # landmarks of curves that are compared
 _KINDS = 3  # families and views that say different things of few columns
 TAILS: tuple[Tails, ...] = tuple(
     (*pair, 0.0, 0.0)
-    for a in (-2.5, -0.8, -0.3, 0.25, 0.6)
+    for a in (-0.8, -0.3, 0.25, 0.6)
     for pair in ((a, a), (a, 0.0), (0.0, a))
 )
 _MOST_BENT = 20.0  # how much flatter than the logit's a link may be at the base rate
