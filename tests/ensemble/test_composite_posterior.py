@@ -241,6 +241,17 @@ def test_prior_probabilities_of_linear_parts_add_up(kernel):
     assert sum(map(model._probability_of_linear, every)) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("n_numbers", [1, 290])
+def test_prior_probabilities_of_linear_parts_of_wide_tables_add_up(rng, n_numbers):
+    """Scores alone would leave out what has none, of which most columns are or few."""
+    numbers, others = rng.gamma(1, 1, (60, n_numbers)), rng.choice([-1.0, 1.0], (60, 280))
+    model = stage_of(np.column_stack([numbers, others]), np.arange(60) % 2 > 0, 30).model
+    every = model.linear(())
+    assert min(every)[0] == (0.0 if n_numbers > 280 else 0.1)
+    settings = [Setting((), linear, (), LOGIT) for linear in every]
+    assert sum(map(model._probability_of_linear, settings)) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.005])
 def test_prior_probabilities_of_links_add_up(rng, share):
     """Of a rare class links are left out that are flat at its rate."""
@@ -448,7 +459,7 @@ def test_wide_tables_say_that_they_know_little(rng, shape, monkeypatch):
     assert far > 0.3
 
 
-@pytest.mark.parametrize("n_numbers", [0, 1, 20])
+@pytest.mark.parametrize("n_numbers", [0, 1, 20, 290])
 def test_wide_tables_of_columns_of_two_values(rng, n_numbers):
     rows = np.column_stack(
         [rng.gamma(1, 1, size=(60, n_numbers)), rng.choice([-1.0, 1.0], size=(60, 280))]
@@ -459,7 +470,7 @@ def test_wide_tables_of_columns_of_two_values(rng, n_numbers):
     kernels = view_kernels(rows, np.ones(60))
     posterior, left_out = fit_composite_posterior(rows, positive, np.ones(60), kernels, CPU)
     assert np.isfinite(left_out).all()
-    assert len(posterior.scored) == (rows.shape[1] if n_numbers else 0)
+    assert len(posterior.scored) == (rows.shape[1] if n_numbers > 280 else n_numbers)
     assert widths(posterior, rows, kernels).mean() > 0.3
 
 

@@ -56,9 +56,7 @@ _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
 _KINDS = 3  # families and views that say different things of few columns
 TAILS: tuple[Tails, ...] = tuple(
-    (*pair, 0.0, 0.0)
-    for a in (-0.8, -0.3, 0.25, 0.6)
-    for pair in ((a, a), (a, 0.0), (0.0, a))
+    (*pair, 0.0, 0.0) for a in (-0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (a, 0.0), (0.0, a))
 )
 _MOST_BENT = 20.0  # how much flatter than the logit's a link may be at the base rate
 LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
@@ -99,7 +97,8 @@ class Setting:
         Whose sum the curve is; empty for none.
     linear : (float, float)
         σ₁ of the columns and σ₂ of their scores; 0 leaves them out. Columns that are their own
-        scores have that of either; of more than 256 columns these are in both parts.
+        scores have that of either; of more than 256 columns, where most have others, they are in
+        both parts, and where most have none σ₁ is not 0.
     scales : tuple of float
         σ of each of the curves.
     tails : Tails
@@ -207,7 +206,12 @@ class Model:
     def _alone(self) -> list[tuple[float, float]]:
         if not self.straight.n_others:
             return self._beside_curves
-        return [(a, b) for a, b in product((*STRAIGHT, 0.0), repeat=2) if a or b]
+        least = 0.0 if self._scores_alone else STRAIGHT[0]
+        return [(a, b) for a, b in product((*STRAIGHT, 0.0), repeat=2) if a >= least and a + b]
+
+    @cached_property
+    def _scores_alone(self) -> bool:
+        return self.straight.may_be_scores_alone(self.landmarks.rows.shape[1])
 
     @cached_property
     def _beside_curves(self) -> list[tuple[float, float]]:
@@ -288,7 +292,7 @@ class Model:
         if not self.straight.n_others:
             return first
         if not (first and second):
-            return _ONE_PART / 2 * (first or second)
+            return _ONE_PART / (2 if self._scores_alone else 1) * (first or second)
         both = first
         if setting.linear[0] != setting.linear[1]:
             both *= second / (1 - sum(_share_of_straight(each) ** 2 for each in STRAIGHT))

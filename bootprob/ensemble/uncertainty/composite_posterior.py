@@ -35,7 +35,7 @@ class CompositePosterior:
     ``logit P(y = 1 | x) = h(b + ⟨u, x⟩ + ⟨v, s(x)⟩ + f(x))`` with the standardised columns x, their
     normal scores s(x), ``b ~ N(0, 10²)``, independent normal coefficients u and v of standard
     deviations σ₁ and σ₂ (or of few that count, `spike_and_slab`; of columns that are their own
-    scores, of either, or of more than 256 of both), and f a sum of Gaussian processes of kernels
+    scores, of either, or of many of both), and f a sum of Gaussian processes of kernels
     ``σ_j² k_j``, those of `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the
     linear parts alone explain it, and the interval is nearly as narrow as that of logistic
     regression; where it is not, f takes what they leave (the decomposition of G. Wahba, "Spline

@@ -49,6 +49,10 @@ class Straight:
         """Scores and steps."""
         return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
 
+    def may_be_scores_alone(self, p: int) -> bool:
+        """Whether these leave none of p columns out, which few of very many columns would."""
+        return self.directions[0] is None or len(self.scored) == p
+
     def own_scores(self, p: int) -> list[int]:
         """Columns of p that are their own normal scores, such as those of two values.
 
@@ -99,8 +103,9 @@ def straight_columns(data: LabelledRows, views: ColumnViews) -> Straight:
     left.
     """
     scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
-    if len(scored) and data.rows.shape[1] > _DIRECTIONS:  # in directions of scores alone are all
-        scored = torch.arange(data.rows.shape[1], device=data.rows.device)
+    p = data.rows.shape[1]
+    if p > _DIRECTIONS and len(scored) > p / 2:  # in directions of scores alone are all
+        scored = torch.arange(p, device=data.rows.device)
     straight = Straight(scored, (None, None), *_steps(data.rows, views))
     seen: Seen = {"columns": data.rows, "scores": views.of("scores", data.rows)}
     columns, others = straight.whole(seen)
