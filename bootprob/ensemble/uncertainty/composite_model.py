@@ -206,8 +206,8 @@ class Model:
     def _alone(self) -> list[tuple[float, float]]:
         if not self.straight.n_others:
             return self._beside_curves
-        least = 0.0 if self._scores_alone else STRAIGHT[0]
-        return [(a, b) for a, b in product((*STRAIGHT, 0.0), repeat=2) if a >= least and a + b]
+        every = product((*STRAIGHT, 0.0), repeat=2)
+        return [(a, b) for a, b in every if a or (b and self._scores_alone)]
 
     @cached_property
     def _scores_alone(self) -> bool:

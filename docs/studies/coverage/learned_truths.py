@@ -178,9 +178,11 @@ def tables_of(results: Mapping[str, Any]) -> dict[str, str]:
 def _coverage_and_width(truths: Sequence[Mapping[str, Any]], name: str) -> str:
     """Means of those that have an interval, and how many have none."""
     whole = [each[name] for each in truths if "failure" not in each[name]]
-    coverage, width = (np.mean([each[key] for each in whole]) for key in ("coverage", "width"))
+    coverage, width = (np.array([each[key] for each in whole]) for key in ("coverage", "width"))
+    chance = coverage.std(ddof=1) / len(whole) ** 0.5 if len(whole) > 1 else np.nan
     failed = len(truths) - len(whole)
-    return f"{coverage:.3f} / {width:.3f}" + (f" ({failed} failed)" if failed else "")
+    found = f"{coverage.mean():.3f} ± {chance:.3f} / {width.mean():.3f}"
+    return found + (f" ({failed} failed)" if failed else "")
 
 
 def _warned(truths: Sequence[Mapping[str, Any]], low: float, high: float) -> str:
