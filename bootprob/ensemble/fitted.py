@@ -20,6 +20,7 @@ __all__ = [
     "as_fitted",
     "as_whole",
     "column_names",
+    "doubt_of",
     "ensemble_of",
     "of_matrix",
     "two_classes_of",
@@ -128,19 +129,25 @@ def as_whole(pair: Any, model: Any) -> None:
 
 
 def warn_of_doubts(model: Any, method: str, names: Iterable[str] | None = None) -> None:
-    """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag.
+    """Warn if a method's intervals are to be doubted; parameters as of `doubt_of`."""
+    if doubt := doubt_of(model, method, names):
+        warnings.warn(doubt, stacklevel=3)
+
+
+def doubt_of(
+    model: Any, method: str, names: Iterable[str] | None = None
+) -> LackOfFitWarning | FewRowsWarning | None:
+    """Why a method's intervals may be too narrow, by what a `BootstrapSVC` found out of bag.
 
     `names` are of the columns of the matrix, of a model that does not know them itself.
     """
     if method not in METHODS or not METHODS[method].of_confidence:
-        return
+        return None
     found = model.lack_of_fit_
     if reason := reason_of(found, column_names(model) if names is None else list(names)):
-        warnings.warn(
+        return LackOfFitWarning(
             "Intervals cover the truth less often than they say (lack of fit, "
-            f"p = {found['p_value']:.4f}): {reason.what}. {reason.advice}",
-            LackOfFitWarning,
-            stacklevel=3,
+            f"p = {found['p_value']:.4f}): {reason.what}. {reason.advice}"
         )
-    elif few := few_rows(found):
-        warnings.warn(f"Few rows: {few}.", FewRowsWarning, stacklevel=3)
+    few = few_rows(found)
+    return FewRowsWarning(f"Few rows: {few}.") if few else None

@@ -18,9 +18,8 @@ from starlette.responses import Response
 from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, FewRowsWarning, LackOfFitWarning
 from bootprob.explanation.row_contributions import Contributions
-from bootprob.metrics.lack_of_fit import SIGNIFICANT
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.binary import binary_reply, parts_of, with_data
 from bootprob.server.bodies import BodyReader
@@ -120,8 +119,9 @@ class Answering:
             "threshold": self.served.threshold,
             "explains": self._explainer.refusal is None,
         }
-        if svc.interval in OF_PROBABILITIES and svc.lack_of_fit_ is not None:
-            parameters["lack_of_fit"] = bool(svc.lack_of_fit_["p_value"] < SIGNIFICANT)
+        if svc.interval in OF_PROBABILITIES:
+            parameters["lack_of_fit"] = isinstance(self.served.doubt, LackOfFitWarning)
+            parameters["few_rows"] = isinstance(self.served.doubt, FewRowsWarning)
         return {
             "name": self.served.name,
             "versions": [self.served.version],

@@ -149,6 +149,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if served.doubt:
+            LOGGER.warning("%s: %s", name, served.doubt)
         yield
         batcher.close()
         await batcher.ended()

@@ -15,7 +15,7 @@ from bootprob.costs.decisions import Decisions
 from bootprob.costs.matrix import CostMatrix
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.fitted import doubt_of, ensemble_of
 from bootprob.ensemble.scoring.frame_encoder import FrameEncoder, rows_of_matrix
 from bootprob.ensemble.scoring.rows import NewRows
 from bootprob.ensemble.scoring.table_rows import TableRows
@@ -86,6 +86,8 @@ class ServedModel:
     threshold : float or None
         Probability above which a row is labelled positive; None for several classes, or where rows
         have costs of their own.
+    doubt : LackOfFitWarning, FewRowsWarning or None
+        Why intervals may be too narrow.
 
     Raises
     ------
@@ -128,6 +130,9 @@ class ServedModel:
             self.columns = self.columns.with_costs(costs.columns)
         ensemble = ensemble_of(self.svc)
         self._ensemble, self._method = ensemble, ensemble.checked_method(None)
+        table = model.preprocessor if isinstance(model, TableModel) else None
+        features = None if table is None else table.get_feature_names_out()
+        self.doubt = doubt_of(self.svc, self._method, features)
         self.threshold = ensemble.decision_threshold if isinstance(ensemble, TwoClasses) else None
         if costs is not None:
             self.threshold = costs.threshold

@@ -107,6 +107,7 @@ class CsvLayout:
                 decimals = "." if separator == "," else ".,"
                 found: dict[str, dict[str, _Found]] = {mark: {} for mark in decimals}
                 pieces, n_rows, offset = [], 0, before + len(header)
+                advance(offset)
                 while data := _more(file, b"", _PIECE):
                     for mark in decimals:
                         form = CsvForm(separator, mark, dict.fromkeys(texts, str))

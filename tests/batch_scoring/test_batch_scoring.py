@@ -423,7 +423,9 @@ def test_csv_is_read_as_read_table_reads_it(
     text = "\n".join(AWKWARD_CSV[case]) + ("" if "no last" in case else "\n")
     path.write_bytes(("\ufeff" if rng.random() < 0.5 else "").encode() + text.encode())
     whole = read_table(path)
-    layout = CsvLayout.find(path, [])
+    steps: list[int] = []
+    layout = CsvLayout.find(path, [], steps.append)
+    assert sum(steps) == path.stat().st_size
     source = CsvSource(path, CsvLayout(**layout.to_dict()), list(whole.columns))
     assert len(source.chunks) > 1
     names = list(whole.columns)

@@ -251,6 +251,19 @@ class TestReport:
         )
 
     @pytest.mark.usefixtures("undrawn")
+    def test_few_rows_are_said_where_no_lack_of_fit_is(self, model, new, tmp_path):
+        svc = copy.copy(model.svc)
+        svc.lack_of_fit_ = {"p_value": 0.5, "statistic": 0.0, "informative_rows": 120.0}
+        other = TableModel(model.preprocessor, model.target, svc)
+        numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert "learned from few rows" in page
+        assert "as much as 120 rows" in page
+        svc.lack_of_fit_ |= {"p_value": 0.001}
+        numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
+        assert "learned from few rows" not in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+    @pytest.mark.usefixtures("undrawn")
     def test_lack_of_fit_names_columns(self, model, new, tmp_path):
         svc = copy.copy(model.svc)
         svc.lack_of_fit_ = {"p_value": 0.001, "bends": 1e-5, "column": 0.0, "other_column": 1.0}

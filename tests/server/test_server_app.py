@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import re
 import subprocess
@@ -109,6 +110,26 @@ def test_metrics_count_requests_rows_and_drift(array_model, rng):
 def test_without_metrics_there_are_none(array_model):
     with TestClient(create_app(array_model, metrics=False)) as client:
         assert client.get("/metrics").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "words"),
+    [
+        ({"p_value": 0.5, "informative_rows": 4000.0}, (False, False), None),
+        ({"p_value": 0.5, "informative_rows": 80.0}, (False, True), "model: Few rows"),
+        ({"p_value": 1e-4, "informative_rows": 80.0}, (True, False), "model: Intervals cover"),
+    ],
+)
+def test_doubts_are_logged_once_and_told(array_model, caplog, found, said, words):
+    model = copy.copy(array_model)
+    model.lack_of_fit_ = found
+    with TestClient(create_app(model)) as client:
+        told = client.get("/v2/models/model").json()["parameters"]
+        client.post("/predict", json={"records": [ROW]})
+    assert (told["lack_of_fit"], told["few_rows"]) == said
+    logged = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(logged) == (words is not None)
+    assert all(each.startswith(words) for each in logged)
 
 
 def test_logs_hold_nothing_that_was_sent(array_client, caplog):

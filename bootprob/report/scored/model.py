@@ -17,7 +17,7 @@ from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import effective_rows, wilson_interval
-from bootprob.metrics.lack_of_fit_reasons import reason_of
+from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 from bootprob.report.model.members import label_of, members_of
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
@@ -111,19 +111,19 @@ class ScoredModel:
 
 def facts_of_model(svc: BootstrapSVC, table: TableModel | None) -> dict[str, Any]:
     """Plain facts of a model of any number of classes, for the page."""
-    found, reason = svc.lack_of_fit_, None
+    found = svc.lack_of_fit_
     if found is not None:
         names = column_names(svc)
         if names is None and table is not None:
             names = list(table.preprocessor.get_feature_names_out())
         reason = reason_of(found, names)
+        said = {"found": reason is not None, "what": reason and reason.what}
+        found = found | said | {"few_rows": few_rows(found)}
     return {
         "members": members_of(svc)["members"],
         "called": f"{label_of(svc)} kernel" if isinstance(svc, BootstrapSVC) else label_of(svc),
         "control": svc.control,
-        "lack_of_fit": None
-        if found is None
-        else found | {"found": reason is not None, "what": reason and reason.what},
+        "lack_of_fit": found,
         "n_rows": int(np.count_nonzero(svc.sample_weight_)),
         "target": None if table is None else table.target.name,
         "versions": dict(sorted(svc.versions_.items())),
