@@ -16,7 +16,7 @@ a pair of classes shares its draws with; m and q are steps of a calibrator.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -268,13 +268,14 @@ class State:
     # fmt: on
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
-        for name in declared(type(self), None):
+        for name in _names(isinstance(self, TwoClassState)):
             setattr(self, name, attributes.get(name))
 
     def is_of(self, attributes: Mapping[str, Any]) -> bool:
         """Whether these are the very attributes that it was made of."""
         return all(
-            getattr(self, name) is attributes.get(name) for name in declared(type(self), None)
+            getattr(self, name) is attributes.get(name)
+            for name in _names(isinstance(self, TwoClassState))
         )
 
     @cached_property
@@ -490,3 +491,9 @@ def declared(
     found = {} if state is State else declared(State, of)
     own = {name: each for name, each in vars(state).items() if isinstance(each, Attribute)}
     return found | {name: a for name, a in own.items() if of is None or a.whose in ("all", of)}
+
+
+@cache
+def _names(of_two: bool) -> tuple[str, ...]:
+    """Of all attributes; without the cache they would be looked for at every prediction."""
+    return tuple(declared(TwoClassState if of_two else State, None))

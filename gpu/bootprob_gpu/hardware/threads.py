@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -100,7 +101,7 @@ def few_threads(most: int) -> Iterator[int]:
         `workers` without that, for what `one_core_for_each` does.
     """
     count = workers()
-    restore = hold_torch_to_threads(min(most, os.cpu_count() or 1))
+    restore = hold_torch_to_threads(min(most, _cores()))
     try:
         yield count
     finally:
@@ -109,4 +110,10 @@ def few_threads(most: int) -> Iterator[int]:
 
 def workers() -> int:
     """Threads that solve at the same time: what torch is allowed to use."""
-    return max(1, min(torch_threads(), os.cpu_count() or 1))
+    return max(1, min(torch_threads(), _cores()))
+
+
+@cache
+def _cores() -> int:
+    """Asking the system takes longer than adding up a row of a kernel."""
+    return os.cpu_count() or 1

@@ -12,7 +12,7 @@ from bootprob_gpu.hardware.threads import few_threads, in_threads, one_core_for_
 
 @pytest.fixture(autouse=True)
 def _restored(monkeypatch):
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(threads, "_cores", lambda: 4)
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
