@@ -15,6 +15,7 @@ from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Ta
 from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text, numbers_and_bad
 from bootprob.encoding.encoder import EncodedRows
+from bootprob.encoding.names import similar_names
 from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
@@ -277,12 +278,13 @@ def rows_at_once(model: TableModel, options: ScoringOptions) -> int:
 
 def check_columns(wanted: Sequence[str], given: Sequence[str], what: str) -> None:
     """Refuse a table that lacks columns or has one of them twice."""
-    missing = [repr(name) for name in wanted if name not in given]
+    missing = [name for name in wanted if name not in given]
     if missing:
-        shown = ", ".join(missing[:10])
+        shown = ", ".join(map(repr, missing[:10]))
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+        hint = similar_names(missing, [name for name in given if name not in wanted])
         raise DataError(
-            f"{what} lacks {shown}{more}, which the model needs, holds costs, or is to be kept."
+            f"{what} lacks {shown}{more}, needed by the model, for costs, or to be kept.{hint}"
         )
     twice = [repr(name) for name in wanted if list(given).count(name) > 1]
     if twice:

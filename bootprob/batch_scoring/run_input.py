@@ -23,6 +23,7 @@ from bootprob.runtime.progress import progress_bar
 from bootprob.tables.csv_files import separator_and_names
 from bootprob.tables.csv_pieces import CsvLayout
 from bootprob.tables.files import readable
+from bootprob.tables.magic import check_content
 from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def column_names(file: InputFile) -> list[str]:
     suffix = file.path.suffix.lower()
     if suffix == ".csv":
         with readable(file.path):
+            check_content(file.path)
             return [name.strip() for name in separator_and_names(file.path)[1]]
     return (ParquetSource if suffix == ".parquet" else ArrowSource)(file.path, 1).schema.names
 

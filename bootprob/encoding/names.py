@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ __all__ = [
     "nameless",
     "refuse_duplicates",
     "similar_name",
+    "similar_names",
     "with_text_names",
 ]
 
@@ -66,13 +67,17 @@ def check_has_columns(names: Collection[str], frame: pd.DataFrame) -> None:
     if missing:
         one = len(missing) == 1
         own = [str(name) for name in frame.columns if name not in names]
-        close = {name: similar_name(name, own) for name in missing}
-        meant = [f"{found!r} for {name!r}" for name, found in close.items() if found]
-        hint = f" Is it {', '.join(meant[:3])}? Names have to be the same." if meant else ""
         raise DataError(
             f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
-            f"{_listed(missing)} that the model was fitted on.{hint}"
+            f"{_listed(missing)} that the model was fitted on.{similar_names(missing, own)}"
         )
+
+
+def similar_names(missing: Iterable[str], names: Sequence[str]) -> str:
+    """Which of `names` may be meant for some that are missing, as a question; or nothing."""
+    close = {name: similar_name(name, names) for name in missing}
+    meant = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+    return f" Is it {', '.join(meant[:3])}? Names have to be the same." if meant else ""
 
 
 def similar_name(name: str, names: Sequence[str]) -> str | None:

@@ -135,8 +135,11 @@ def create_app(
     ([1, 1], 0.95)
     """
     for what, text in (("name", name), ("version", version)):
-        if not isinstance(text, str) or not text.isprintable() or not text or "/" in text:
-            raise DataError(f"{what} is {text!r}; give printable text without a slash.")
+        is_text = isinstance(text, str) and text.isprintable() and "/" not in text
+        if not is_text or text in ("", ".", ".."):  # of an address clients leave these out
+            raise DataError(
+                f"{what} is {text!r}; give printable text without a slash, not '.' or '..'."
+            )
     tokens = Tokens(token) if isinstance(token, str) else token
     limits = limits or Limits()
     served = ServedModel(model, name, version, costs)

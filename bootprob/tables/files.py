@@ -10,6 +10,7 @@ import lzma
 import os
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,8 @@ __all__ = ["read_table", "readable", "write_table"]
 
 _OPENED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _KINDS = {".csv": "CSV", ".tsv": "TSV", ".parquet": "Parquet", ".xlsx": "Excel"}
+_WORDS = "True", "TRUE", "true", "False", "FALSE", "false"  # that pandas takes for answers
+_TRUTH = {word: word.casefold() == "true" for word in _WORDS}
 
 
 def read_table(
@@ -131,8 +134,24 @@ def _read_excel(path: str | os.PathLike[str], text_columns: Collection[str]) -> 
     given = [] if names.empty else names.iloc[0].tolist()
     refuse_duplicates([name.strip() for name in given if name.strip()], str(path))
     texts = {name: str for name in given if name.strip() in text_columns}
-    frame = pd.read_excel(path, na_values=[MISSING], dtype=texts, engine="openpyxl")
-    return with_text_names(frame)
+    kinds = defaultdict[Any, type](lambda: object, texts)
+    frame = pd.read_excel(path, na_values=[MISSING], dtype=kinds, engine="openpyxl")
+    cells = {name: frame[name] if name in texts else _of_cells(frame[name]) for name in frame}
+    return with_text_names(pd.DataFrame(cells))
+
+
+def _of_cells(column: pd.Series) -> pd.Series:
+    """A column as it is read from text, where TRUE is no number; pandas would make it 1."""
+    known = column.dropna()
+    kinds = set(map(type, known))
+    if kinds <= {int, float, str}:
+        try:
+            return pd.to_numeric(column)
+        except ValueError:
+            pass
+    if kinds <= {bool, str} and known.map(str).isin(_TRUTH).all():
+        column = column.map(lambda cell: _TRUTH[str(cell)], na_action="ignore")
+    return column.infer_objects()
 
 
 @contextmanager

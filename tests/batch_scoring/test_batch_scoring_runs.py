@@ -272,6 +272,8 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
     (tmp_path / "broken.parquet").write_bytes(good.read_bytes()[:-100])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1")
     (tmp_path / "names.csv").write_text("months,amount\n1,2\n")
+    (tmp_path / "case.csv").write_text("months,amount,STATUS\n1,2,x\n")
+    shutil.copy(good, tmp_path / "parquet.csv")
     (tmp_path / "nothing.csv").touch()
     packed, linked = tmp_path / "packed", tmp_path / "linked"
     for each in (packed, linked):
@@ -291,6 +293,8 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
         (tmp_path / "broken.parquet", "out.csv", "broken.parquet cannot be read"),
         (tmp_path / "broken.arrow", "out.csv", "broken.arrow cannot be read"),
         (tmp_path / "names.csv", "out.csv", "names.csv lacks 'status'"),
+        (tmp_path / "case.csv", "out.csv", "Is it 'STATUS' for 'status'"),
+        (tmp_path / "parquet.csv", "out.csv", "by its content a Parquet file"),
         (tmp_path / "nothing.csv", "out.csv", "nothing.csv is empty"),
         (lake, "lake/out.parquet", "lies in the folder that is read"),
         (good, "good.parquet", "is the file that is read"),

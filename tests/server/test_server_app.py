@@ -67,7 +67,9 @@ def test_tokens_that_are_none(array_model, token):
         create_app(array_model, token=token)
 
 
-@pytest.mark.parametrize("wrong", [{"name": ""}, {"name": "a/b"}, {"version": "1\n"}, {"name": 5}])
+@pytest.mark.parametrize(
+    "wrong", [{"name": ""}, {"name": "a/b"}, {"name": ".."}, {"version": "1\n"}, {"name": 5}]
+)
 def test_names_that_are_none(array_model, wrong):
     with pytest.raises(DataError, match=next(iter(wrong))):
         create_app(array_model, **wrong)

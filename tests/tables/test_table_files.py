@@ -18,6 +18,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime import files
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.tables.files import read_table, write_table
+from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
 
@@ -213,6 +214,40 @@ def test_an_excel_file_is_read_like_any_other(tmp_path: Path) -> None:
     table.rename(columns={2019: "code"}).to_excel(path, index=False)
     with pytest.raises(DataError, match="has several columns named 'code'"):
         read_table(path)
+
+
+def test_excel_columns_are_read_as_those_of_text(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {
+            "number": [1, 2.5, None],
+            "whole": [1, 2, 3],
+            "number as text": ["1", "2", None],
+            "answer": [True, False, True],
+            "answer and gap": [True, None, False],
+            "answer as text": ["TRUE", "false", None],
+            "text": ["a", " b", "NA"],
+            "empty": [None] * 3,
+        }
+    )
+    table.to_excel(tmp_path / "t.xlsx", index=False)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    found = read_table(tmp_path / "t.xlsx")
+    pd.testing.assert_frame_equal(found, read_table(tmp_path / "t.csv").assign(text=found["text"]))
+    assert found["text"].tolist()[:2] == ["a", " b"]
+
+
+def test_true_is_no_number_in_an_excel_file(tmp_path: Path) -> None:
+    path, numbers = tmp_path / "t.xlsx", [31.5, 40.0, 27.0, 64.0] * 10
+    model = TableModel.fit(
+        pd.DataFrame({"age": numbers, "y": list("abba") * 10}),
+        *("y", "a"),
+        **{"kernel": "linear", "C": 1.0, "n_bootstraps": 5, "random_state": 0},
+    )
+    pd.DataFrame({"age": [*numbers[:3], True]}).to_excel(path, index=False)
+    table = read_table(path)
+    assert table["age"].tolist() == [*numbers[:3], True]
+    with pytest.raises(DataError, match=r"'True' is not a number \(row 4\)"):
+        model.predict(table)
 
 
 def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
