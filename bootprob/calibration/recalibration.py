@@ -24,6 +24,7 @@ _SLOPES = (0.0, 0.1, 0.3)
 _FARTHER = np.log(0.5)
 _LEAST = 1e-9  # of a prior variance
 _ROW, _EDGE = 0.5, 1e-9
+_OUTWARD = np.array([-1.0, 1.0])  # for lower bounds and upper ones
 
 
 @dataclass(frozen=True)
@@ -118,12 +119,18 @@ class Recalibration:
         """Probabilities of probabilities, same shape."""
         return expit(self.logit(logits_of(probability)))
 
-    def bounds(self, probability: Floats, interval: Floats, quantile: float) -> Floats:
+    def bounds(
+        self,
+        probability: Floats,
+        interval: Floats,
+        quantile: float,
+        one_deviation: Floats | None = None,
+    ) -> Floats:
         """Intervals of the probabilities, shape (m, 2).
 
         On the logit the distance of each bound, less what `replaced` has of it (a half at most),
         times the slope; and what is not known of the coefficients at the row: the root of the sum
-        of their squares.
+        of their squares, or their sum where a bound is beyond the probability.
 
         Parameters
         ----------
@@ -133,15 +140,22 @@ class Recalibration:
             Its interval.
         quantile : float
             Of the normal distribution, for its level.
+        one_deviation : ndarray, shape (m, 2), optional
+            The interval at the level of one standard deviation, of a method whose bounds do not go
+            out as the quantile does: `replaced` has the same share of them at all levels.
         """
         before = logits_of(probability)
-        own = np.square(logits_of(interval) - before[:, None])
-        known = np.square(quantile) * _variance(self.replaced, before)
-        own = np.maximum(own - known[:, None], own / 4)
-        added = np.square(quantile) * _variance(self.covariance, before)
-        half = np.sqrt(np.square(self.coefficients[1]) * own + added[:, None])
+        if one_deviation is None:
+            spread = (logits_of(interval) - before[:, None]) / quantile
+        else:
+            spread = logits_of(one_deviation) - before[:, None]
+        replaced = _variance(self.replaced, before)[:, None] / np.maximum(spread**2, _LEAST)
+        own = self.coefficients[1] * np.sqrt(np.maximum(1 - replaced, 0.25))
+        own = own * (logits_of(interval) - before[:, None]) * _OUTWARD
+        added = quantile * np.sqrt(_variance(self.covariance, before))[:, None]
+        half = np.where(own >= 0, np.hypot(own, added), own + added)
         half[(interval == 0) | (interval == 1)] = np.inf  # bounds that say nothing still do
-        return expit(self.logit(before)[:, None] + half * [-1, 1])
+        return expit(self.logit(before)[:, None] + half * _OUTWARD)
 
 
 def base_rate_of_scores(

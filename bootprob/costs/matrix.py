@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bootprob.costs.decisions import Decisions
 from bootprob.exceptions import DataError
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.counted import counted
 
 __all__ = ["CostMatrix"]
@@ -198,6 +198,11 @@ class CostMatrix:
         asked : array_like of bool, shape (m,), optional
             Rows of which a person was asked instead.
 
+        Raises
+        ------
+        DataError
+            For other values than true and false, or 1 and 0, or of another number of rows.
+
         Examples
         --------
         >>> from bootprob import CostMatrix
@@ -205,8 +210,10 @@ class CostMatrix:
         >>> costs.incurred(positive=[False, True, True], decided=[True, False, True])
         array([1., 5., 0.])
         """
-        is_positive, as_positive = (np.asarray(v, dtype=bool) for v in (positive, decided))
-        self._check_length(len(is_positive))
+        is_positive = _flags("positive", positive)
+        n = len(is_positive)
+        self._check_length(n)
+        as_positive = _flags("decided", decided, n)
         wrong = np.where(is_positive, self.false_negative, self.false_positive)
         right = np.where(is_positive, self.true_positive, self.true_negative)
         cost = np.where(is_positive == as_positive, right, wrong)
@@ -214,7 +221,7 @@ class CostMatrix:
             return cost
         if self.ask is None:
             raise DataError("Rows were asked about, and the costs do not say what that costs: ask.")
-        return np.where(np.asarray(asked, dtype=bool), self.ask, cost)
+        return np.where(_flags("asked", asked, n), self.ask, cost)
 
     def decide(
         self,
@@ -238,8 +245,8 @@ class CostMatrix:
         Raises
         ------
         DataError
-            For probabilities outside [0, 1] or NaN, bounds that do not fit them, or another
-            number of rows than the costs have.
+            For probabilities outside [0, 1] or NaN, bounds that do not fit them, other than two
+            classes, or another number of rows than the costs have.
 
         Examples
         --------
@@ -247,7 +254,9 @@ class CostMatrix:
         >>> CostMatrix(false_positive=1, false_negative=5).decide([0.1, 0.5]).label
         array([False,  True])
         """
-        p = self._checked(probability)
+        p, labels = self._checked(probability), np.asarray(classes)
+        if labels.shape != (2,):
+            raise DataError(f"classes is {classes!r}; give two labels, the positive one last.")
         threshold = np.broadcast_to(self.threshold, p.shape)
         expected, taken = self._options(p), self._least(p)
         rows, positive = np.arange(len(p)), p > threshold
@@ -266,7 +275,7 @@ class CostMatrix:
                 "stable": self._least(lower) == self._least(upper),
             }
         return Decisions(
-            label=np.asarray(classes)[positive.astype(int)],
+            label=labels[positive.astype(int)],
             probability=p,
             threshold=threshold.copy(),
             cost=expected[rows, taken],
@@ -366,6 +375,15 @@ def _numbers(name: str, given: ArrayLike) -> Floats:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must hold numbers: {error}") from error
+
+
+def _flags(name: str, given: ArrayLike, n: int | None = None) -> Bools:
+    values = _numbers(name, given)
+    if values.ndim != 1 or not np.isin(values, (0, 1)).all():
+        raise DataError(f"{name} must be true or false, or 1 or 0, for each row.")
+    if n is not None and len(values) != n:
+        raise DataError(f"{name} has {counted(len(values), 'row')}, and positive has {n}.")
+    return values == 1
 
 
 def _as_cost(name: str, value: Any) -> Cost:

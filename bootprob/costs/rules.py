@@ -19,6 +19,7 @@ from bootprob.metrics.reliability import check_rows, groups_of_rows, resampling_
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
 from bootprob.runtime.groups import sums_of_groups
+from bootprob.runtime.whole_numbers import checked_whole
 
 __all__ = ["RuleCost", "cost_of_rules"]
 
@@ -135,7 +136,8 @@ def cost_of_rules(
     ------
     DataError
         For labels other than 0 and 1, probabilities outside [0, 1], weights below 0, a level
-        outside (0, 1), costs of another number of rows, or when no row is left.
+        outside (0, 1), a seed that is no whole number, costs of another number of rows, or when no
+        row is left.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def cost_of_rules(
     >>> {name: rule.cost for name, rule in rules.items()}
     {'least_cost': 0.25, 'one_half': 1.25, 'all_positive': 0.5, 'all_negative': 2.5}
     """
-    level = check_level(level)
+    level, seed = check_level(level), checked_whole("seed", seed, 0)
     codes = groups_of_rows(groups, p, weights)
     labels, stated, weight, n_left_out = check_rows(y, p, weights)
     of_rows = cost_matrix_of(cost_matrix, np.array([0, 1]))

@@ -31,6 +31,8 @@ from bootprob.runtime.arrays import Floats
 
 __all__ = ["TwoClasses"]
 
+_SIGMA = 0.6826894921370859  # level of one standard deviation to either side
+
 
 @dataclass(frozen=True)
 class TwoClasses:
@@ -295,7 +297,7 @@ class TwoClasses:
             known = None if kernel_logits is None else kernel_logits[rows]
             before = made.calibrated.predict(mean, seen)
             reported = made.calibrated.logit(mean, seen)
-            basic = interval = none
+            basic, interval, one_deviation = none, none, None
             if isinstance(part, ScoreMoments):
                 if method is not None:
                     interval = made.of_moments(part, known, reported, level, method)
@@ -304,8 +306,10 @@ class TwoClasses:
                     basic = intervals.basic(part, level)
                 if method is not None:
                     interval = made.of_replicates(part, known, reported, level, method)
+                if self.recalibration is not None and method in NEEDS_REPLICATES:
+                    one_deviation = made.of_replicates(part, known, reported, _SIGMA, method)
             if self.recalibration is not None and method is not None:
                 interval = self.recalibration.bounds(
-                    before, interval, intervals.normal_quantile(level)
+                    before, interval, intervals.normal_quantile(level), one_deviation
                 )
             yield mean, basic, self.recalibrated(before), interval

@@ -19,6 +19,7 @@ from bootprob.ensemble.fitted import column_names, two_classes_of
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import in_effective_rows
 from bootprob.metrics.column_residuals import column_residuals
@@ -52,12 +53,7 @@ class _NewRows:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        ensemble = two_classes_of(model, "updates")
-        if ensemble.spec.calibration is None:
-            raise DataError(
-                "What is updated are calibrated probabilities, and this model has "
-                "calibration=None; fit it with calibration='sigmoid'."
-            )
+        ensemble = _calibrated(model)
         rows = checked_rows(model, on_host(X))
         positive = None if y is None else _positive(ensemble.state, y)
         check_consistent_length(rows, positive, sample_weight)
@@ -155,7 +151,7 @@ def recalibrated(
     DataError
         As `watched`; for a base rate outside (0, 1), or beside rows, or neither.
     """
-    state = two_classes_of(model, "updates").state
+    state = _calibrated(model).state
     since, rate = _recalibration(state), _base_rate(model, state)
     if base_rate is not None:
         if X is not None or y is not None or sample_weight is not None:
@@ -192,6 +188,17 @@ def recalibrated(
         "refit": _reason_to_refit(learnt, after, rows, column_names(model)),
     }
     return _with(model, learnt, entry, _alike(rows))
+
+
+def _calibrated(model: Any) -> TwoClasses:
+    """What answers for a model that can be updated; a DataError says of another why not."""
+    ensemble = two_classes_of(model, "updates")
+    if ensemble.spec.calibration is None:
+        raise DataError(
+            "What is updated are calibrated probabilities, and this model has "
+            "calibration=None; fit it with calibration='sigmoid'."
+        )
+    return ensemble
 
 
 def with_updates_of(other: Any, model: Any) -> Any:

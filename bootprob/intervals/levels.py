@@ -50,7 +50,8 @@ def check_level(level: float) -> float:
     >>> check_level(0.95)
     0.95
     """
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
+    is_number = isinstance(level, Real) and not isinstance(level, bool)
+    if not (is_number and level > 0 and 0.5 + level / 2 < 1):  # of which there are quantiles
         shown = reprlib.repr(level)
         raise DataError(f"level is {shown}; give a number between 0 and 1, such as 0.95.")
     return float(level)

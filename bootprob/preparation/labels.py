@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.counted import counted
 from bootprob.runtime.groups import Groups
 
 __all__ = [
@@ -103,8 +104,8 @@ def usable_labels(y: ArrayLike) -> ArrayLike:
     if missing.any():
         first = np.argwhere(missing)[0][0]
         raise DataError(
-            f"{missing.sum()} labels in y are missing, the first in row {first} (counted from 0); "
-            "leave out rows without a label."
+            f"{counted(missing.sum(), 'label in y is', 'labels in y are')} missing, the first in "
+            f"row {first} (counted from 0); leave out rows without a label."
         )
     texts = [label for label in labels.flat if isinstance(label, str)]
     others = [label for label in labels.flat if isinstance(label, Number | np.bool_)]

@@ -19,6 +19,7 @@ __all__ = ["Label", "Target", "find_column"]
 _LEAST_SHARE = 0.05  # of the rows, in the largest class, lest "the rest" be nearly everything
 
 Label = bool | int | float | str
+_TIMES = ("datetime64", "datetime", "date", "timedelta64", "timedelta", "time")  # as pandas says it
 _OF_TWO = ("negative", "positive", "n_negative", "n_positive")  # as stored
 
 
@@ -243,6 +244,8 @@ def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
 
 def _values(column: pd.Series, name: str) -> tuple[list[Label], np.ndarray]:
     """Sorted values of a column without gaps, and for each row the position of its value."""
+    if pd.api.types.infer_dtype(column, skipna=True) in _TIMES:
+        raise DataError(f"The target column {name!r} holds dates or times; give one of classes.")
     kind = column_kind(column, name)
     if pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any():
         values = np.asarray(column)  # beyond 2⁵³ floats put some of them together

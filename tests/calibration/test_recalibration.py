@@ -167,5 +167,15 @@ def test_intervals_follow():
     less = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2).bounds(p, interval, Z)
     assert (wider[:, 0] <= less[:, 0]).all()
     assert (less[:, 1] <= wider[:, 1]).all()
+    once = np.array([[0.08, 0.2], [0.5, 0.7]])
+    same = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2).bounds(
+        p, expit(logit(p)[:, None] + Z * (logit(once) - logit(p)[:, None])), Z, once
+    )
+    alike = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2).bounds(
+        p, expit(logit(p)[:, None] + Z * (logit(once) - logit(p)[:, None])), Z
+    )
+    assert np.allclose(same, alike)
+    beyond = Recalibration(np.array([0.0, 1.0])).bounds(p, np.array([[0.2, 0.3], [0.5, 0.9]]), Z)
+    assert np.allclose(beyond[0], [0.2, 0.3])  # of a biased method, on the far side of p
     of_open = Recalibration().bounds(np.array([1.0]), np.array([[0.0, 1.0]]), Z)
     assert (of_open == [[0, 1]]).all()

@@ -556,6 +556,28 @@ def test_costs_of_rules_are_taken_as_arrays_and_text_is_refused():
         costs.decide(["a"])
     with pytest.raises(DataError, match="interval must hold numbers"):
         costs.decide([0.5], [["a", "b"]])
+    for classes in (None, ["a"], ["a", "b", "c"]):
+        with pytest.raises(DataError, match=r"classes is .*; give two labels"):
+            costs.decide([0.5], classes=classes)
+    for seed in (-1, 1.5, "a", None):
+        with pytest.raises(DataError, match=r"seed is .*; give a whole number"):
+            cost_of_rules(y, p, array, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("positive", "decided", "asked", "message"),
+    [
+        (["no", "yes"], [0, 1], None, "positive must hold numbers"),
+        ([-1, 1], [-1, -1], None, "positive must be true or false"),
+        ([0, 1], [0, np.nan], None, "decided must be true or false"),
+        ([0, 1, 1], [1], None, "decided has 1 row, and positive has 3"),
+        ([0, 1], [0, 1], [True], "asked has 1 row, and positive has 2"),
+        (1, 0, None, "positive must be true or false"),
+    ],
+)
+def test_outcomes_that_are_no_answers_are_refused(positive, decided, asked, message):
+    with pytest.raises(DataError, match=message):
+        CostMatrix(1, 5, ask=0.5).incurred(positive, decided, asked)
 
 
 @pytest.mark.filterwarnings("ignore::bootprob.exceptions.LackOfFitWarning")
@@ -588,5 +610,5 @@ def test_labelled_costs_and_missing_labels(cancer):
     malignant = (np.asarray(y) == "malignant").astype(int)
     model = CostSensitiveClassifier(svm, cost_matrix=costs).fit(X, malignant)
     assert model.threshold_ == pytest.approx(1 / 6)
-    with pytest.raises(DataError, match="1 labels in y are missing, the first in row 0"):
+    with pytest.raises(DataError, match="1 label in y is missing, the first in row 0"):
         CostSensitiveClassifier(svm).fit(X, [None, *y[1:]])

@@ -337,8 +337,19 @@ def test_bad_input_is_refused(models):
     with pytest.raises(DataError, match="updates are of two"):
         several.watched(iris.data)
     votes = BootstrapSVC(kernel="linear", n_bootstraps=5, calibration=None, interval="wald")
-    with pytest.raises(DataError, match="calibration=None"):
-        votes.fit(X, y).recalibrated(X, y)
+    for given in ({"X": X, "y": y}, {"X": X}, {"base_rate": 0.1}):
+        with pytest.raises(DataError, match="calibration=None"):
+            votes.fit(X, y).recalibrated(**given)
+
+
+def test_intervals_of_recalibrated_models_widen_with_the_level(models):
+    X, y, _ = drawn(100, shift=-1.0, seed=3)
+    model = models["linear"].recalibrated(X, y)
+    levels = (0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999, 0.9999)
+    for method in ("percentile", "basic", "bca", "corrected", "normal"):
+        bounds = np.array([model.proba_interval(X, at, method)[:, 1] for at in levels])
+        assert (np.diff(bounds[..., 0], axis=0) <= 1e-12).all(), method
+        assert (np.diff(bounds[..., 1], axis=0) >= -1e-12).all(), method
 
 
 def test_weights_have_no_unit_and_tell_less_if_unequal(models):

@@ -57,7 +57,7 @@ def test_logit_normal_is_the_delta_method():
     np.testing.assert_allclose(bounds, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", None, True, float("nan")])
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", None, True, float("nan"), 1 - 2**-53])
 def test_impossible_levels_are_refused(level):
     with pytest.raises(DataError, match=r"level is .* give a number between 0 and 1"):
         intervals.check_level(level)
