@@ -24,6 +24,7 @@ from bootprob.exceptions import DataError
 from bootprob.intervals.shares import in_effective_rows
 from bootprob.metrics.column_residuals import column_residuals
 from bootprob.metrics.metrics import row_log_loss
+from bootprob.metrics.reliability import numbers_of_rows
 from bootprob.monitoring.monitor import Monitor
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.device_rows import on_host
@@ -59,7 +60,7 @@ class _NewRows:
         check_consistent_length(rows, positive, sample_weight)
         weight = np.ones(len(rows))
         if sample_weight is not None:
-            weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+            weight = numbers_of_rows("sample_weight", column_or_1d(sample_weight))
             if not (np.isfinite(weight).all() and (weight > 0).all()):
                 raise DataError("sample_weight has numbers that are not positive; leave rows out.")
             weight = in_effective_rows(weight)

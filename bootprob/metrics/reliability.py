@@ -207,7 +207,7 @@ def groups_of_rows(
     groups: ArrayLike | None, p: ArrayLike, weights: ArrayLike | None
 ) -> Groups | None:
     """Groups of the rows that `check_rows` keeps; parameters as there."""
-    codes = checked_groups(groups, np.size(p))
+    codes = checked_groups(groups, numbers_of_rows("p", p).size)
     return None if codes is None else codes[kept_rows(p, weights)]
 
 

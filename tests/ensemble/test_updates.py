@@ -331,6 +331,8 @@ def test_bad_input_is_refused(models):
             model.recalibrated(**given)
     with pytest.raises(ValueError, match="minimum of 1 is required"):
         model.watched(X[:0], y[:0])
+    with pytest.raises(DataError, match="sample_weight must hold numbers"):
+        model.recalibrated(X, y, sample_weight=["a"] * len(X))
     iris = load_iris()
     several = BootstrapSVC(kernel="linear", n_bootstraps=5, random_state=0)
     several.fit(iris.data, iris.target)

@@ -419,7 +419,11 @@ def test_few_groups_have_students_interval(n_groups):
 
 def test_text_is_refused_by_name(rng):
     p, y = rng.uniform(size=20), np.arange(20) % 2
-    for wrong, name in (({"p": ["a"] * 20}, "p"), ({"weights": ["a"] * 20}, "weights")):
+    for wrong, name in (
+        ({"p": ["a"] * 20}, "p"),
+        ({"p": [[0.1], [0.2, 0.3]]}, "p"),
+        ({"weights": ["a"] * 20}, "weights"),
+    ):
         with pytest.raises(DataError, match=f"^{name} must hold numbers"):
             metric_intervals(**{"y": y, "p": p} | wrong)
     with pytest.raises(DataError, match=r"^q must hold probabilities"):
