@@ -37,9 +37,11 @@ def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
 
     Pairs of several classes follow the parameters of the whole model.
     """
+    if known := _kept(model):
+        return known
     state = state_of(model)
     if isinstance(state, TwoClassState):
-        return _kept(model, state)
+        return _keep(model, state)
     # Control is of the classes, and none of a pair's.
     parameters = model.get_params(deep=False) | {"verbose": 0} | NO_CONTROL
     pairs = [pair.set_params(**parameters) for pair in state.pair_ensembles_]
@@ -56,18 +58,23 @@ def two_classes_of(model: Any, what: str) -> TwoClasses:
     what : str
         What is asked for, in the plural.
     """
-    return _kept(model, two_class_state(model, what))
+    return _kept(model) or _keep(model, two_class_state(model, what))
 
 
-def _kept(model: Any, state: TwoClassState) -> TwoClasses:
+def _kept(model: Any) -> TwoClasses | None:
     """The same object for a model as long as nothing in it is replaced: averages are made once.
 
     Numbers that are written into a fitted array are not seen; whoever edits a model replaces it.
     """
-    spec, known = PredictionSpec.of(vars(model)), _KEPT.get(model)
-    if known is None or known.spec != spec or not known.state.is_of(vars(model)):
-        known = _KEPT[model] = TwoClasses(state, spec)
-    return known
+    known = _KEPT.get(model) if hasattr(model, "pair_ensembles_") else None
+    if known is None or not known.state.is_of(vars(model)):
+        return None
+    return known if known.spec == PredictionSpec.of(vars(model)) else None
+
+
+def _keep(model: Any, state: TwoClassState) -> TwoClasses:
+    found = _KEPT[model] = TwoClasses(state, PredictionSpec.of(vars(model)))
+    return found
 
 
 def column_names(model: Any) -> Sequence[str] | None:
