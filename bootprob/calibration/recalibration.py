@@ -22,7 +22,7 @@ __all__ = ["Recalibration", "base_rate_of_scores"]
 _SHIFTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _SLOPES = (0.0, 0.1, 0.3)
 _FARTHER = np.log(0.5)
-_LEAST = 1e-9  # of a prior variance
+_LEAST = 1e-9  # of a prior variance, and of divisors
 _ROW, _EDGE = 0.5, 1e-9
 _OUTWARD = np.array([-1.0, 1.0])  # for lower bounds and upper ones
 
@@ -146,7 +146,7 @@ class Recalibration:
         """
         before = logits_of(probability)
         if one_deviation is None:
-            spread = (logits_of(interval) - before[:, None]) / quantile
+            spread = (logits_of(interval) - before[:, None]) / max(quantile, _LEAST)
         else:
             spread = logits_of(one_deviation) - before[:, None]
         replaced = _variance(self.replaced, before)[:, None] / np.maximum(spread**2, _LEAST)

@@ -347,7 +347,7 @@ def test_bad_input_is_refused(models):
 def test_intervals_of_recalibrated_models_widen_with_the_level(models):
     X, y, _ = drawn(100, shift=-1.0, seed=3)
     model = models["linear"].recalibrated(X, y)
-    levels = (0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999, 0.9999)
+    levels = (1e-20, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999, 0.9999)
     for method in ("percentile", "basic", "bca", "corrected", "normal"):
         bounds = np.array([model.proba_interval(X, at, method)[:, 1] for at in levels])
         assert (np.diff(bounds[..., 0], axis=0) <= 1e-12).all(), method
