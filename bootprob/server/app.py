@@ -150,10 +150,12 @@ def create_app(
         counted = Metrics(counts, served, lambda: batcher.queued_rows)
         batcher.observe = counted.batch
 
+    doubt = served.doubt  # the function below outlives the model
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if served.doubt:
-            LOGGER.warning("%s: %s", name, served.doubt)
+        if doubt:
+            LOGGER.warning("%s: %s", name, doubt)
         yield
         batcher.close()
         await batcher.ended()
