@@ -275,7 +275,7 @@ class TwoClasses:
         An interval that is not asked for has no rows: of the score without `of_scores`, of the
         probability without a method.
         """
-        made, votes = self.probability_intervals, self._votes(X)
+        made, votes, moved = self.probability_intervals, self._votes(X), self.recalibration
         corrected = method == "corrected"
         known_logits = None
         if corrected or self.state.posterior_slope_ is not None:
@@ -306,10 +306,10 @@ class TwoClasses:
                     basic = intervals.basic(part, level)
                 if method is not None:
                     interval = made.of_replicates(part, known, reported, level, method)
-                if self.recalibration is not None and method in NEEDS_REPLICATES:
+                if moved is not None and moved.replaced.any() and method in NEEDS_REPLICATES:
                     one_deviation = made.of_replicates(part, known, reported, _SIGMA, method)
-            if self.recalibration is not None and method is not None:
-                interval = self.recalibration.bounds(
+            if moved is not None and method is not None:
+                interval = moved.bounds(
                     before, interval, intervals.normal_quantile(level), one_deviation
                 )
             yield mean, basic, self.recalibrated(before), interval

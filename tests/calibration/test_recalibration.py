@@ -168,13 +168,9 @@ def test_intervals_follow():
     assert (wider[:, 0] <= less[:, 0]).all()
     assert (less[:, 1] <= wider[:, 1]).all()
     once = np.array([[0.08, 0.2], [0.5, 0.7]])
-    same = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2).bounds(
-        p, expit(logit(p)[:, None] + Z * (logit(once) - logit(p)[:, None])), Z, once
-    )
-    alike = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2).bounds(
-        p, expit(logit(p)[:, None] + Z * (logit(once) - logit(p)[:, None])), Z
-    )
-    assert np.allclose(same, alike)
+    wide = expit(logit(p)[:, None] + Z * (logit(once) - logit(p)[:, None]))
+    known = Recalibration(np.array([0.3, 0.8]), covariance, covariance / 2)
+    assert np.allclose(known.bounds(p, wide, Z, once), known.bounds(p, wide, Z))
     beyond = Recalibration(np.array([0.0, 1.0])).bounds(p, np.array([[0.2, 0.3], [0.5, 0.9]]), Z)
     assert np.allclose(beyond[0], [0.2, 0.3])  # of a biased method, on the far side of p
     of_open = Recalibration().bounds(np.array([1.0]), np.array([[0.0, 1.0]]), Z)

@@ -54,6 +54,13 @@ def cells(values, among):
     return np.bincount(left + right, minlength=2 * len(among) + 1)
 
 
+def doubted_model(model: TableModel, found: dict[str, float]) -> TableModel:
+    """The same, of which the test of lack of fit found something else."""
+    svc = copy.copy(model.svc)
+    svc.lack_of_fit_ = found
+    return TableModel(model.preprocessor, model.target, svc)
+
+
 class TestDistances:
     @pytest.mark.parametrize("digits", [1, 2, 8])
     def test_kolmogorov_smirnov_is_scipys_with_and_without_ties(self, rng, digits):
@@ -240,37 +247,28 @@ class TestReport:
             numbers_of(other, new, tmp_path, scored=scored, costs=CostMatrix(1.0, 2.0))
 
     @pytest.mark.usefixtures("undrawn")
-    def test_lack_of_fit_is_said_first(self, model, new, tmp_path):
-        svc = copy.copy(model.svc)
-        svc.lack_of_fit_ = {"p_value": 0.001, "statistic": 9.0, "n_rows": 150.0}
-        other = TableModel(model.preprocessor, model.target, svc)
-        numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
+    @pytest.mark.parametrize(
+        ("found", "said"),
+        [
+            ({"p_value": 0.001, "statistic": 9.0, "n_rows": 150.0}, "intervals promise too much"),
+            ({"p_value": 0.001, "informative_rows": 120.0}, "intervals promise too much"),
+            ({"p_value": 0.5, "informative_rows": 120.0}, "as much as 120 rows"),
+        ],
+    )
+    def test_doubts_are_said_first(self, model, new, tmp_path, found, said):
+        doubted = doubted_model(model, found)
+        numbers_of(doubted, new, tmp_path, scored=model.predict(new), page=True)
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
-        assert page.index("This model's intervals promise too much") < page.index(
-            "What this report cannot tell"
-        )
-
-    @pytest.mark.usefixtures("undrawn")
-    def test_few_rows_are_said_where_no_lack_of_fit_is(self, model, new, tmp_path):
-        svc = copy.copy(model.svc)
-        svc.lack_of_fit_ = {"p_value": 0.5, "statistic": 0.0, "informative_rows": 120.0}
-        other = TableModel(model.preprocessor, model.target, svc)
-        numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
-        page = (tmp_path / "r.html").read_text(encoding="utf-8")
-        assert "learned from few rows" in page
-        assert "as much as 120 rows" in page
-        svc.lack_of_fit_ |= {"p_value": 0.001}
-        numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
-        assert "learned from few rows" not in (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert page.index(said) < page.index("What this report cannot tell")
+        assert ("learned from few rows" in page) == (found["p_value"] == 0.5)
 
     @pytest.mark.usefixtures("undrawn")
     def test_lack_of_fit_names_columns(self, model, new, tmp_path):
-        svc = copy.copy(model.svc)
-        svc.lack_of_fit_ = {"p_value": 0.001, "bends": 1e-5, "column": 0.0, "other_column": 1.0}
-        other = TableModel(model.preprocessor, model.target, svc)
-        found = numbers_of(other, new, tmp_path, scored=model.predict(new))
+        found = {"p_value": 0.001, "bends": 1e-5, "column": 0.0, "other_column": 1.0}
+        doubted = doubted_model(model, found)
+        told = numbers_of(doubted, new, tmp_path, scored=model.predict(new))
         first, second = model.preprocessor.get_feature_names_out()[:2]
-        assert f"{first!r} and {second!r} interact" in found["model"]["lack_of_fit"]["what"]
+        assert f"{first!r} and {second!r} interact" in told["model"]["lack_of_fit"]["what"]
 
     @pytest.mark.usefixtures("undrawn")
     def test_models_of_arrays(self, rng, tmp_path):
